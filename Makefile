@@ -1,0 +1,44 @@
+# Every target sets up what it needs: a virtual environment in the checkout, no sudo.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test test-slow bench lint format clean
+help:
+	@echo "make demo       the main job in small: a report with figures in demo/"
+	@echo "make test       the tests (make test-slow: the long statistical ones)"
+	@echo "make bench      times, as ratios in one run"
+	@echo "make lint       ruff and mypy;  make format  rewrites"
+
+# The stamp is as old as the last installation: editing pyproject.toml renews it.
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "l0anneal needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m l0anneal.demo --out demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: $(VENV)/.installed
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/run.py
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
