@@ -1,0 +1,276 @@
+"""Simulated annealing: the paper's Algorithm 2, one chain or many."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
+
+from l0anneal._blas import one_blas_thread
+from l0anneal._compile import announce_compilation
+from l0anneal.moves import pair_flip
+from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, PROPOSED, SLOT
+from l0anneal.problem import SparseProblem
+from l0anneal.results import AnnealResult
+from l0anneal.rng import stream
+from l0anneal.schedules import Schedule
+from l0anneal.seeds import RandomState, child, seed_of
+from l0anneal.workspace import Workspace
+
+__all__ = ["anneal"]
+
+Observable = Callable[[NDArray[np.float64]], float]
+
+
+def anneal(
+    problem: SparseProblem,
+    n_nonzero: int,
+    schedule: Schedule | None = None,
+    *,
+    polish: bool = True,
+    n_chains: int = 1,
+    n_jobs: int | None = None,
+    initial_support: ArrayLike | None = None,
+    keep_samples: bool = False,
+    observables: Mapping[str, Observable] | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+    on_interrupt: Literal["raise", "return"] = "raise",
+) -> AnnealResult:
+    """Find the best ``n_nonzero`` columns by Monte Carlo over supports at falling temperature.
+
+    Minimises ½‖y − Ax‖² over supports of exactly ``n_nonzero`` columns. At each inverse temperature
+    μ_a of the schedule the pair-flip Metropolis chain runs τ_a sweeps of N proposals.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        A and y.
+    n_nonzero : int
+        k, the size of the support.
+    schedule : Schedule, optional
+        By default `Schedule.automatic`, which finds its temperatures from the problem.
+        `Schedule.paper` is the paper's.
+    polish : bool
+        End with a descent to a swap-local minimum: no exchange of one column lowers the energy.
+        The paper does not; switch it off to reproduce it.
+    n_chains, n_jobs : int
+        Independent chains, the best of which wins, and threads to run them in (−1: all cores).
+        The result does not depend on ``n_jobs``.
+    initial_support : array of k column indices, optional
+        Where every chain starts; by default each at its own random support.
+    keep_samples : bool
+        Keep the support after every sweep, as ``result.samples``.
+    observables : mapping of names to functions, optional
+        Functions of the dense coefficient vector, averaged over the sweeps of each temperature into
+        ``result.trajectory``, such as ``{"mse": instance.mse}``.
+    random_state : None, int, SeedSequence or Generator
+        One seed, one result.
+    progress : bool
+        Show a bar with the current distortion.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far.
+
+    Returns
+    -------
+    AnnealResult
+
+    Examples
+    --------
+    >>> from l0anneal import anneal, ensembles
+    >>> instance = ensembles.planted(60, 0.8, 0.1, support="fixed", random_state=1)
+    >>> result = anneal(instance.problem, 6, random_state=0)
+    >>> bool((result.support == instance.support).all())
+    True
+    """
+    began = time.perf_counter()
+    k = problem.check_size(n_nonzero)
+    if isinstance(n_chains, bool) or not isinstance(n_chains, (int, np.integer)) or n_chains < 1:
+        raise ValueError(f"n_chains must be an integer ≥ 1; got {n_chains!r}")
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
+    start = None if initial_support is None else problem.check_support(initial_support, k)
+    seed = seed_of(random_state)
+    with announce_compilation(), one_blas_thread():
+        if schedule is None:
+            schedule = Schedule.automatic(problem, k)
+        if problem.gram_is_whole:
+            _ = problem.gram  # once, before the chains share it
+        run = _Run(problem, k, schedule, polish, keep_samples, dict(observables or {}))
+        bar = tqdm(
+            total=schedule.n_sweeps * n_chains, unit="sweep", disable=not progress, leave=False
+        )
+        with bar:
+            run.bar = bar
+            chains, interrupted = _run_chains(run, seed, start, n_chains, n_jobs, on_interrupt)
+        energies = np.array([problem.energy(chain.support) for chain in chains])
+        best = int(np.argmin(energies))
+        support = chains[best].support
+        x, energy = problem.least_squares(support)
+    coef = np.zeros(problem.n_columns)
+    coef[support] = x
+    return AnnealResult(
+        support=support,
+        coef=coef,
+        energy=energy,
+        n_samples=problem.n_samples,
+        schedule=schedule,
+        seed=seed,
+        seconds=time.perf_counter() - began,
+        interrupted=interrupted,
+        refreshes=sum(chain.refreshes for chain in chains),
+        chain_energies=energies,
+        chain_supports=np.stack([chain.support for chain in chains]),
+        mean_energy=np.stack([chain.mean_energy for chain in chains]),
+        std_energy=np.stack([chain.std_energy for chain in chains]),
+        acceptance=np.stack([chain.acceptance for chain in chains]),
+        observed={
+            name: np.stack([chain.observed[name] for chain in chains]) for name in run.observables
+        },
+        sampled_supports=np.stack([chain.samples for chain in chains]) if keep_samples else None,
+    )
+
+
+class _Stopped(Exception):
+    """Ends a chain from within, between two kernel calls."""
+
+
+@dataclass
+class _Run:
+    """What the chains of one run share."""
+
+    problem: SparseProblem
+    k: int
+    schedule: Schedule
+    polish: bool
+    keep_samples: bool
+    observables: dict[str, Observable]
+    bar: Any = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def pause(self) -> None:
+        if self.stop.is_set():
+            raise _Stopped
+
+    def advance(self, n_sweeps: int, energy: float) -> None:
+        with self.lock:
+            self.bar.set_postfix_str(f"ε = {energy / self.problem.n_samples:.4g}", refresh=False)
+            self.bar.update(n_sweeps)
+
+
+class _Chain:
+    """One chain: Algorithm 2. It can be stopped at any time and then holds the best so far."""
+
+    def __init__(self, run: _Run) -> None:
+        n_mu = len(run.schedule)
+        self.mean_energy = np.full(n_mu, np.nan)
+        self.std_energy = np.full(n_mu, np.nan)
+        self.acceptance = np.full(n_mu, np.nan)
+        self.observed = {name: np.full(n_mu, np.nan) for name in run.observables}
+        shape = (run.schedule.n_sweeps, run.k) if run.keep_samples else (0, 0)
+        self.samples = np.full(shape, -1, dtype=np.int32)
+        self.support = np.arange(run.k, dtype=np.int64)
+        self.refreshes = 0
+
+    def anneal(
+        self, run: _Run, seed: np.random.SeedSequence, start: NDArray[np.int64] | None
+    ) -> None:
+        workspace = Workspace(run.problem, run.k)
+        order, flips = seed.spawn(2)
+        if start is None:
+            n = run.problem.n_columns
+            workspace.fill(run.k, np.random.default_rng(order).permutation(n))
+        else:
+            workspace.begin_at(start)
+        self.support = workspace.support
+        lowest = np.inf
+        self.sweeps_done = 0
+        state = stream(flips)
+        try:
+            for a, (mu, tau) in enumerate(run.schedule):
+                self._at_temperature(run, workspace, state, a, mu, tau)
+                if workspace.energy < lowest:
+                    lowest, self.support = workspace.energy, workspace.support
+            if run.polish:
+                workspace.descend(run.pause)
+            self.support = workspace.support
+        except _Stopped:
+            if workspace.energy < lowest:
+                self.support = workspace.support
+        finally:
+            self.refreshes = workspace.refreshes
+
+    def _at_temperature(
+        self,
+        run: _Run,
+        workspace: Workspace,
+        state: NDArray[np.uint64],
+        a: int,
+        mu: float,
+        tau: int,
+    ) -> None:
+        n = run.problem.n_columns
+        energies = np.zeros(tau)
+        observed = {name: 0.0 for name in self.observed}
+        tally = np.zeros(4, dtype=np.int64)
+        tally[SLOT] = tally[OUTSIDE] = -1
+        each_sweep = run.keep_samples or bool(observed)
+        done = 0
+        while done < tau:
+            at_most = int(tally[PROPOSED]) + workspace.chunk
+            end = min(at_most, (done + 1 if each_sweep else tau) * n)
+            workspace.run(pair_flip, state, mu * run.problem.unit_energy, end, energies, tally)
+            run.pause()
+            swept = int(tally[PROPOSED]) // n - done
+            if swept:
+                done += swept
+                run.advance(swept, workspace.energy)
+                if run.keep_samples:
+                    self.samples[self.sweeps_done + done - 1] = workspace.support
+                for name in observed:
+                    observed[name] += run.observables[name](workspace.coef)
+        self.sweeps_done += tau
+        self.mean_energy[a] = energies.mean() * run.problem.unit_energy
+        if tau > 1:
+            self.std_energy[a] = energies.std(ddof=1) * run.problem.unit_energy
+        self.acceptance[a] = tally[ACCEPTED] / tally[PROPOSED]
+        for name, total in observed.items():
+            self.observed[name][a] = total / tau
+
+
+def _run_chains(
+    run: _Run,
+    seed: int,
+    start: NDArray[np.int64] | None,
+    n_chains: int,
+    n_jobs: int | None,
+    on_interrupt: str,
+) -> tuple[list[_Chain], bool]:
+    """Run the chains in threads; chain c has the random stream (seed, c) wherever it runs."""
+    chains = [_Chain(run) for _ in range(n_chains)]
+    n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
+    futures = [
+        pool.submit(chain.anneal, run, child(seed, c), start) for c, chain in enumerate(chains)
+    ]
+    interrupted = False
+    try:
+        for future in futures:
+            future.result()
+    except KeyboardInterrupt:
+        interrupted = True
+        if on_interrupt == "raise":
+            raise
+    finally:
+        run.stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+    return [chain for chain, future in zip(chains, futures) if not future.cancelled()], interrupted

@@ -1,0 +1,161 @@
+"""The command line: it mirrors the Python interface, option by option."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from l0anneal.annealing import anneal
+from l0anneal.files import read_matrix, read_vector
+from l0anneal.problem import SparseProblem
+from l0anneal.results import AnnealResult
+from l0anneal.schedules import Schedule
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="l0anneal",
+    help="The best k columns of a dictionary for a signal, found by annealing.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    pass
+
+
+@app.command("anneal")
+def anneal_command(
+    A: Annotated[Path, typer.Argument(help="Dictionary, M × N: .npy, .npz, .csv or .mtx")],
+    y: Annotated[Path, typer.Argument(help="Signal of length M, in any of these formats")],
+    k: Annotated[int, typer.Option("-k", "--n-nonzero", help="Columns to choose")],
+    schedule: Annotated[
+        str, typer.Option(help="automatic, paper, or a .json file that Schedule.save wrote")
+    ] = "automatic",
+    n: Annotated[int, typer.Option(help="Temperatures (automatic and paper)")] = 100,
+    tau: Annotated[int, typer.Option(help="Sweeps at each (automatic and paper)")] = 5,
+    polish: Annotated[bool, typer.Option(help="End in a swap-local minimum")] = True,
+    chains: Annotated[int, typer.Option(help="Independent chains; the best wins")] = 1,
+    jobs: Annotated[int, typer.Option(help="Threads to run them in; -1: all cores")] = 1,
+    initial_support: Annotated[
+        Path | None, typer.Option(help="File of k column indices to start from")
+    ] = None,
+    keep_samples: Annotated[bool, typer.Option(help="Keep the supports of all sweeps")] = False,
+    seed: Annotated[int | None, typer.Option(help="One seed, one result")] = None,
+    progress: Annotated[
+        bool | None, typer.Option(help="Show a bar [default: if stderr is a terminal]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else")] = False,
+    out: Annotated[Path | None, typer.Option(help="Save the result (.npz)")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the run (.png, .svg, .pdf)")] = None,
+) -> None:
+    """Find the k columns of A that approximate y best, by simulated annealing."""
+    problem = SparseProblem(read_matrix(A), read_vector(y))
+    start = None
+    if initial_support is not None:
+        indices = read_vector(initial_support)
+        start = indices.astype(np.int64)
+        if not np.array_equal(indices, start):
+            raise ValueError(f"{initial_support}: column indices must be integers")
+    result = anneal(
+        problem,
+        k,
+        _schedule(schedule, problem, k, n, tau),
+        polish=polish,
+        n_chains=chains,
+        n_jobs=jobs,
+        initial_support=start,
+        keep_samples=keep_samples,
+        random_state=seed,
+        progress=sys.stderr.isatty() if progress is None else progress,
+        on_interrupt="return",
+    )
+    if out is not None:
+        result.save(out)
+    if plot is not None:
+        result.plot().savefig(plot, dpi=150)
+    if as_json:
+        print(json.dumps(_as_json(result)))
+    else:
+        _print(result, out, plot)
+    if result.interrupted:
+        raise typer.Exit(130)
+
+
+def _schedule(name: str, problem: SparseProblem, k: int, n: int, tau: int) -> Schedule:
+    if name == "automatic":
+        return Schedule.automatic(problem, k, n=n, tau=tau)
+    if name == "paper":
+        return Schedule.paper(n=n, tau=tau)
+    if name.endswith(".json"):
+        return Schedule.load(name)
+    raise ValueError(f"--schedule is automatic, paper, or a .json file; got {name!r}")
+
+
+def _as_json(result: AnnealResult) -> dict[str, Any]:
+    return {
+        "support": result.support.tolist(),
+        "coef": result.coef[result.support].tolist(),
+        "energy": result.energy,
+        "distortion": result.distortion,
+        "n_samples": result.n_samples,
+        "n_columns": result.n_columns,
+        "n_chains": len(result.chain_energies),
+        "n_agree": result.n_agree,
+        "interrupted": result.interrupted,
+        "seed": result.seed,
+        "seconds": result.seconds,
+        "schedule": result.schedule.to_dict(),
+    }
+
+
+def _print(result: AnnealResult, out: Path | None, plot: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title=f"{result.support.size} of {result.n_columns} columns", title_justify="left")
+    table.add_column("column", justify="right")
+    table.add_column("coefficient", justify="right")
+    largest = result.support[np.argsort(-np.abs(result.coef[result.support]), kind="stable")]
+    for j in largest[:10]:
+        table.add_row(str(j), f"{result.coef[j]:.6g}")
+    if largest.size > 10:
+        table.add_row("…", f"{largest.size - 10} smaller ones")
+    console.print(table)
+    console.print(result.summary())
+    if largest.size > 12 and out is None:
+        console.print("(all columns: --json, or --out FILE)")
+    for what, path in (("result", out), ("figure", plot)):
+        if path is not None:
+            console.print(f"{what} written to {path}", soft_wrap=True)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line; a mistake of the caller is one line on stderr and exit code 2."""
+    try:
+        code = app(args, standalone_mode=False)
+    except (ValueError, OSError) as error:
+        message = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else error
+        _fail(str(message), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except Exception as error:
+        # usage errors of the option parser know how to say themselves; anything else is a bug
+        if not hasattr(error, "format_message"):
+            raise
+        _fail(error.format_message(), 2)
+    sys.exit(code or 0)
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"l0anneal: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,71 @@
+"""Reading matrices and vectors from the files that people have."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+import scipy.sparse
+from numpy.typing import NDArray
+
+__all__ = ["read_matrix", "read_vector"]
+
+_FORMATS = ".npy, .npz, .csv, .mtx"
+
+
+def read_matrix(path: Path) -> Any:
+    """Read a matrix, dense (.npy as a memory map) or sparse."""
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise FileNotFoundError(2, "no such file", str(path))
+    if suffix not in _FORMATS.split(", "):
+        raise ValueError(f"{path}: this format is not known; needed is one of {_FORMATS}")
+    try:
+        return _READERS[suffix](path)
+    except OSError:
+        raise
+    except Exception as error:  # a damaged file can fail in as many ways as it has readers
+        raise ValueError(f"{path}: not a readable {suffix} file ({error})") from error
+
+
+def read_vector(path: Path) -> NDArray[Any]:
+    """Read a vector; a matrix of one row or one column counts as one."""
+    values = read_matrix(path)
+    if scipy.sparse.issparse(values):
+        values = values.toarray()
+    values = np.asarray(values)
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise ValueError(f"{path}: one vector is needed; got shape {values.shape}")
+    return values
+
+
+def _read_npz(path: Path) -> Any:
+    with np.load(path, allow_pickle=False) as file:
+        names = list(file)
+        if "format" not in names:
+            if len(names) != 1:
+                raise ValueError(f"it holds {len(names)} arrays, {names}; one is needed")
+            return file[names[0]]
+    return scipy.sparse.load_npz(path)
+
+
+def _read_csv(path: Path) -> NDArray[np.float64]:
+    """Numbers with commas between them; one line of names at the top is passed over."""
+    with path.open(encoding="utf-8") as file:
+        first = file.readline()
+    try:
+        _ = [float(word) for word in first.split(",")]
+        header = 0
+    except ValueError:
+        header = 1
+    return np.loadtxt(path, delimiter=",", skiprows=header, ndmin=2, encoding="utf-8")
+
+
+_READERS = {
+    ".npy": lambda path: np.load(path, mmap_mode="r", allow_pickle=False),
+    ".npz": _read_npz,
+    ".csv": _read_csv,
+    ".mtx": lambda path: scipy.io.mmread(path),
+}

@@ -1,0 +1,7 @@
+"""One Monte Carlo step, one file each. CONTRIBUTING.md tells how to add one."""
+
+from l0anneal.moves.descent import descend
+from l0anneal.moves.outcome import DONE, SINGULAR
+from l0anneal.moves.pair_flip import pair_flip
+
+__all__ = ["DONE", "SINGULAR", "descend", "pair_flip"]

@@ -1,0 +1,59 @@
+"""The zero-temperature end: swap while any swap lowers the energy."""
+
+import numpy as np
+from numba import njit
+
+from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
+from l0anneal.tableau import SIZE, delta_swap, refresh, refresh_due, swap
+
+__all__ = ["RESOLUTION", "descend"]
+
+RESOLUTION = 1e-13  # a gain counts if it exceeds this fraction of ‖y‖²; smaller ones are rounding
+ROUNDS = 20
+
+
+@njit(cache=True, nogil=True)
+def descend(t, stop, tally):  # type: ignore[no-untyped-def]
+    """Walk down to a swap-local minimum: no exchange of one column lowers the energy.
+
+    The outside columns are tried in turn, each against its best slot, until a whole round brings
+    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains). ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried
+    since the last gain, so the kernel resumes where it was; it returns once ``stop`` columns were
+    tried, `DONE` or not: the descent has ended when ``tally[PROPOSED]`` reaches N − K.
+    """
+    n_ones = t.count[SIZE]
+    n_zeros = t.b.size - n_ones
+    if n_ones == 0:
+        tally[PROPOSED] = n_zeros
+    tried = 0
+    if tally[ACCEPTED] >= ROUNDS * t.b.size:
+        tally[PROPOSED] = n_zeros
+    while tally[PROPOSED] < n_zeros and tried < stop:
+        p = tally[OUTSIDE]
+        best = np.inf
+        slot = -1
+        for k in range(n_ones):
+            delta = delta_swap(t, k, p)
+            if delta < best:
+                best = delta
+                slot = k
+        gained = False
+        if best < -RESOLUTION:
+            j = t.zeros[p]
+            if t.row_of[j] < 0:
+                return j
+            gained = swap(t, slot, p)
+            if not gained:  # that support is not admissible; any other gain will do
+                for k in range(n_ones):
+                    if not gained and delta_swap(t, k, p) < -RESOLUTION:
+                        gained = swap(t, k, p)
+        if gained:
+            tally[ACCEPTED] += 1
+            tally[PROPOSED] = 0
+            if refresh_due(t) and not refresh(t):
+                return SINGULAR
+        else:
+            tally[PROPOSED] += 1
+        tally[OUTSIDE] = (p + 1) % n_zeros
+        tried += 1
+    return DONE

@@ -1,0 +1,104 @@
+"""Pictures of schedules and runs, on the caller's axes where there is one pair of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from l0anneal.results import AnnealResult
+    from l0anneal.schedules import Schedule
+
+__all__ = ["COLORS", "new_figure", "plot_anneal", "plot_schedule"]
+
+# Okabe and Ito's palette: told apart also by colour-blind readers
+COLORS = {
+    "blue": "#0072B2",
+    "orange": "#E69F00",
+    "green": "#009E73",
+    "red": "#D55E00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "black": "#000000",
+}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure that belongs to no window, so that it works in threads and on servers."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
+    """Draw temperature against sweeps done."""
+    if ax is None:
+        ax = new_figure(5, 3.5).subplots()
+    mu = np.array(schedule.mu)
+    positive = mu > 0
+    ends = np.cumsum(schedule.tau)
+    edges = np.concatenate(([0], ends))
+    temperature = np.where(positive, 1.0 / np.where(positive, mu, 1.0), np.nan)
+    ax.stairs(temperature, edges, baseline=None, color=COLORS["blue"], lw=1.5)
+    if np.any(positive):
+        ax.set_yscale("log")
+    ax.set_xlabel("sweeps (of N proposals)")
+    ax.set_ylabel("temperature T = 1/μ (units of energy)")
+    ax.set_title(f"{schedule.name} schedule, {len(schedule)} temperatures")
+    return ax
+
+
+def plot_anneal(result: AnnealResult) -> Figure:
+    """Draw distortion, acceptance and entropy of a run against temperature."""
+    trajectory = result.trajectory
+    mu = trajectory["mu"].to_numpy()
+    # one axis for all three: μ = 0 is at infinite temperature and has no place on a log axis
+    shown = mu > 1e-6 * mu[-1]
+    temperature = 1.0 / mu[shown]
+    entropy = trajectory["entropy"].to_numpy()[shown]
+    panels = 3 if np.isfinite(entropy).any() else 2
+    figure = new_figure(4.0 * panels, 3.4)
+    axes = figure.subplots(1, panels)
+
+    for run in result.chains["distortion"].to_numpy():
+        axes[0].plot(temperature, run[shown], color=COLORS["sky"], lw=0.8, alpha=0.7)
+    axes[0].plot(
+        temperature,
+        trajectory["distortion"].to_numpy()[shown],
+        "o",
+        ms=3,
+        color=COLORS["blue"],
+        label="mean at each temperature",
+    )
+    axes[0].axhline(
+        result.distortion, color=COLORS["red"], ls="--", lw=1.2, label="the support returned"
+    )
+    if trajectory["distortion"].to_numpy()[shown].min() > 0:
+        axes[0].set_yscale("log")
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    axes[0].legend(frameon=False, fontsize=8)
+
+    axes[1].plot(
+        temperature, trajectory["acceptance"].to_numpy()[shown], "o-", ms=3, color=COLORS["green"]
+    )
+    axes[1].set_ylim(-0.03, 1.03)
+    axes[1].set_ylabel("accepted proposals (fraction)")
+
+    if panels == 3:
+        axes[2].plot(temperature, entropy, "o-", ms=3, color=COLORS["purple"])
+        axes[2].axhline(0.0, color=COLORS["black"], lw=0.8)
+        axes[2].set_ylabel("entropy per column s (nats)")
+    for ax in axes:
+        ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    k, n = result.support.size, result.n_columns
+    figure.suptitle(f"{k} of {n} columns, distortion {result.distortion:.4g}", fontsize=11)
+    return figure

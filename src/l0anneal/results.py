@@ -1,0 +1,241 @@
+"""What a run says: the answer, the way to it, and how to keep it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal.schedules import Schedule
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+__all__ = ["AnnealResult"]
+
+_FORMAT = "l0anneal.AnnealResult/1"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AnnealResult:
+    """The result of an annealing.
+
+    Attributes
+    ----------
+    support : ndarray of shape (k,)
+        The chosen columns, sorted.
+    coef : ndarray of shape (N,)
+        Least-squares coefficients on the support, zero elsewhere; from a QR factorisation of the
+        columns, not from the run's own numbers.
+    energy, distortion : float
+        ½‖y − A coef‖², and that divided by M.
+    schedule, seed : Schedule, int
+        What was run; ``anneal(problem, k, schedule, random_state=seed)`` gives it again.
+    seconds : float
+        Wall-clock time.
+    interrupted : bool
+        True if the run was stopped before its end.
+    refreshes : int
+        How often the tableaus were recomputed against rounding.
+    """
+
+    support: NDArray[np.int64]
+    coef: Floats
+    energy: float
+    n_samples: int
+    schedule: Schedule
+    seed: int
+    seconds: float
+    interrupted: bool
+    refreshes: int
+    # by chain
+    chain_energies: Floats
+    chain_supports: NDArray[np.int64]
+    # by chain and temperature: means over the sweeps there, in the caller's units; NaN where not run
+    mean_energy: Floats
+    std_energy: Floats
+    acceptance: Floats
+    observed: dict[str, Floats] = field(default_factory=dict)
+    # by chain and sweep
+    sampled_supports: NDArray[np.int32] | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """N."""
+        return self.coef.size
+
+    @property
+    def distortion(self) -> float:
+        """ε = energy / M."""
+        return self.energy / self.n_samples
+
+    @property
+    def n_agree(self) -> int:
+        """How many chains ended in the best support."""
+        return int(np.sum(np.all(self.chain_supports == self.support, axis=1)))
+
+    @cached_property
+    def trajectory(self) -> xarray.Dataset:
+        """The run against inverse temperature: means over its chains.
+
+        Variables over the coordinate ``mu``: ``temperature``, ``distortion`` and ``distortion_std``
+        (mean and standard deviation over the sweeps at that temperature), ``acceptance``, and, per
+        column, ``free_entropy`` g = log G / N and ``entropy`` s = g + μ⟨E⟩/N by thermodynamic
+        integration from μ = 0, where log G is the log of the number of supports, C(N, k) for a
+        dictionary in general position. The last two are NaN if the schedule does not begin there.
+        """
+        import xarray as xr
+
+        mu = np.array(self.schedule.mu)
+        energy = _mean_over_chains(self.mean_energy)
+        free_entropy = self._free_entropy(mu, energy)
+        with np.errstate(divide="ignore"):
+            temperature = 1.0 / mu
+        variables = {
+            "temperature": temperature,
+            "distortion": energy / self.n_samples,
+            "distortion_std": np.sqrt(_mean_over_chains(self.std_energy**2)) / self.n_samples,
+            "acceptance": _mean_over_chains(self.acceptance),
+            "free_entropy": free_entropy,
+            "entropy": free_entropy + mu * energy / self.n_columns,
+        } | {name: _mean_over_chains(values) for name, values in self.observed.items()}
+        return xr.Dataset(
+            {name: ("mu", values) for name, values in variables.items()},
+            coords={"mu": mu, "sweeps": ("mu", np.array(self.schedule.tau))},
+            attrs={"n_samples": self.n_samples, "n_columns": self.n_columns, "seed": str(self.seed)},
+        )
+
+    @cached_property
+    def chains(self) -> xarray.Dataset:
+        """Each chain by itself: ``energy``, ``support``, ``agrees`` (with the best), and its run."""
+        import xarray as xr
+
+        by_mu = {
+            "distortion": self.mean_energy / self.n_samples,
+            "distortion_std": self.std_energy / self.n_samples,
+            "acceptance": self.acceptance,
+        } | self.observed
+        return xr.Dataset(
+            {
+                "energy": ("chain", self.chain_energies),
+                "support": (("chain", "slot"), self.chain_supports),
+                "agrees": ("chain", np.all(self.chain_supports == self.support, axis=1)),
+            }
+            | {name: (("chain", "mu"), values) for name, values in by_mu.items()},
+            coords={"mu": np.array(self.schedule.mu)},
+            attrs={"n_agree": self.n_agree},
+        )
+
+    @cached_property
+    def samples(self) -> xarray.DataArray:
+        """Supports after every sweep, sorted, at every temperature (``keep_samples=True``).
+
+        Dimensions ``chain``, ``sweep`` and ``slot``; the coordinate ``mu`` tells each sweep's
+        temperature. After an interruption, sweeps that were not run hold −1.
+        """
+        import xarray as xr
+
+        if self.sampled_supports is None:
+            raise ValueError("no samples were kept: anneal with keep_samples=True")
+        mu = np.repeat(self.schedule.mu, self.schedule.tau)
+        return xr.DataArray(
+            self.sampled_supports, dims=("chain", "sweep", "slot"), coords={"mu": ("sweep", mu)}
+        )
+
+    def _free_entropy(self, mu: Floats, energy: Floats) -> Floats:
+        """(1/N) log G(μ) = (1/N) [log C(N, k) − ∫₀^μ ⟨E⟩ dμ']."""
+        from scipy.interpolate import PchipInterpolator
+
+        n, k = self.n_columns, self.support.size
+        run = np.isfinite(energy)
+        steps = np.flatnonzero(run & np.append(True, np.diff(mu) > 0))
+        # where μ₁ is not 0 the first stretch is μ₁⟨E⟩, right if it is too short to matter
+        if steps.size == 0 or mu[0] * energy[0] > 1e-3:
+            return np.full(mu.size, np.nan)
+        integral = mu[0] * energy[0] + np.zeros(mu.size)
+        if steps.size > 1:
+            integral = integral + PchipInterpolator(mu[steps], energy[steps]).antiderivative()(mu)
+        count = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        return np.where(run, (count - integral) / n, np.nan)
+
+    def summary(self) -> str:
+        """The answer in a few lines."""
+        shown = ", ".join(str(j) for j in self.support[:12])
+        if self.support.size > 12:
+            shown += f", … ({self.support.size} in all)"
+        chains = len(self.chain_energies)
+        lines = [
+            f"support      {shown or 'empty'}",
+            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
+            f"chains       {self.n_agree} of {chains} ended in this support",
+            f"schedule     {self.schedule}",
+            f"seed         {self.seed}",
+            f"time         {self.seconds:.3g} s",
+        ]
+        if self.interrupted:
+            lines.append("interrupted  the best so far, not the end of the schedule")
+        return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """Draw the run: distortion, acceptance and entropy against temperature."""
+        from l0anneal.plotting import plot_anneal
+
+        return plot_anneal(self)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write arrays and JSON into one ``.npz`` file; `load` gives the same result, bit for bit."""
+        header = {
+            "format": _FORMAT,
+            "schedule": self.schedule.to_dict(),
+            "observed": list(self.observed),
+        } | {name: getattr(self, name) for name in _SCALARS}
+        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {f"observed.{name}": values for name, values in self.observed.items()}
+        if self.sampled_supports is not None:
+            arrays["sampled_supports"] = self.sampled_supports
+        with open(path, "wb") as file:
+            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> AnnealResult:
+        """Read what `save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file["header"])) if "header" in file else {}
+            if header.get("format") != _FORMAT:
+                raise ValueError(f"{path} is not a saved AnnealResult")
+            return cls(
+                schedule=Schedule.from_dict(header["schedule"]),
+                observed={name: file[f"observed.{name}"] for name in header["observed"]},
+                sampled_supports=file["sampled_supports"] if "sampled_supports" in file else None,
+                **{name: header[name] for name in _SCALARS},
+                **{name: file[name] for name in _ARRAYS},
+            )
+
+
+_SCALARS = ("energy", "n_samples", "seed", "seconds", "interrupted", "refreshes")
+_ARRAYS = (
+    "support",
+    "coef",
+    "chain_energies",
+    "chain_supports",
+    "mean_energy",
+    "std_energy",
+    "acceptance",
+)
+
+
+def _mean_over_chains(values: Floats) -> Floats:
+    """Mean of those chains that got there; NaN where none did."""
+    there = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.sum(np.where(there, values, 0.0), axis=0) / np.sum(there, axis=0)

@@ -1,0 +1,178 @@
+"""A chain's own tableau, and its rows of the Gram matrix."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal import problem as _problem
+from l0anneal.moves import DONE, SINGULAR, descend
+from l0anneal.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.problem import SparseProblem
+from l0anneal.tableau import (
+    CLOCK,
+    ENERGY,
+    PIVOT,
+    REFRESHES,
+    SIZE,
+    Tableau,
+    add,
+    empty_tableau,
+    refresh,
+)
+
+__all__ = ["Workspace"]
+
+_SINGULAR = "the support became singular to working precision; please report this problem"
+
+
+class Workspace:
+    """The tableau of one chain on one problem, grown from the empty support.
+
+    Kernels work on ``tableau``. A kernel that needs a row of the Gram matrix that is not there
+    returns which; `bring` fetches it, and the kernel is called again.
+    """
+
+    def __init__(self, problem: SparseProblem, capacity: int, ridge: float = 0.0) -> None:
+        self.problem = problem
+        n = problem.n_columns
+        if problem.gram_is_whole:
+            rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
+        else:
+            n_rows = max(capacity + 2, min(n, _problem.ROW_CACHE_BYTES // (8 * n)))
+            rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
+            self._column_of = np.full(n_rows, -1, dtype=np.int64)
+        signal = 1.0 if problem.signal_energy else 0.0
+        self.tableau: Tableau = empty_tableau(
+            rows, row_of, problem.unit_diagonal(ridge), problem.unit_correlation, signal, capacity
+        )
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """The present support, sorted."""
+        return np.sort(self.tableau.ones[: self.tableau.count[SIZE]])
+
+    @property
+    def energy(self) -> float:
+        """The tableau's running energy, in the caller's units."""
+        return float(self.tableau.value[ENERGY]) * self.problem.unit_energy
+
+    @property
+    def coef(self) -> NDArray[np.float64]:
+        """Dense coefficients from the tableau, in the caller's units."""
+        size = self.tableau.count[SIZE]
+        return self.problem.from_unit_coef(self.tableau.x[:size], self.tableau.ones[:size])
+
+    @property
+    def refreshes(self) -> int:
+        """How often the tableau was recomputed."""
+        return int(self.tableau.count[REFRESHES])
+
+    def bring(self, j: int) -> None:
+        """Make row j of the Gram matrix present; the row unused for longest makes way."""
+        t = self.tableau
+        if t.row_of[j] >= 0:
+            return
+        age = t.used.copy()
+        age[t.row_of[t.ones[: t.count[SIZE]]]] = np.iinfo(np.int64).max  # the support's rows stay
+        slot = int(np.argmin(age))
+        if self._column_of[slot] >= 0:
+            t.row_of[self._column_of[slot]] = -1
+        t.gram[slot] = self.problem.gram_row(j)
+        t.count[CLOCK] += 1
+        t.used[slot] = t.count[CLOCK]
+        t.row_of[j], self._column_of[slot] = slot, j
+
+    def add(self, j: int) -> bool:
+        """Add column j to the support; False if the support would not be admissible."""
+        t = self.tableau
+        size = int(t.count[SIZE])
+        position = int(np.flatnonzero(t.zeros[: t.b.size - size] == j)[0])
+        self.bring(j)
+        return bool(add(t, position))
+
+    def refresh(self) -> None:
+        """Recompute the tableau from the Gram matrix."""
+        if not refresh(self.tableau):
+            raise ArithmeticError(_SINGULAR)
+
+    def fill(self, size: int, order: NDArray[np.int64]) -> None:
+        """Grow the support to ``size`` with columns in the given order, passing over dependent ones.
+
+        If the order runs out first, start again with the columns that stick out farthest, which
+        reaches the rank; raise ValueError, naming the rank, if even that is too few.
+        """
+        if size <= min(self.problem.n_samples, order.size):
+            for j in order:
+                if self.tableau.count[SIZE] == size:
+                    break
+                self.add(int(j))
+        if self.tableau.count[SIZE] < size:
+            self._fill_by_pivots(size)
+        self.refresh()
+
+    def begin_at(self, support: NDArray[np.int64]) -> None:
+        """Grow the support to the given one, or raise ValueError if it is not admissible."""
+        for j in support:
+            if not self.add(int(j)):
+                raise ValueError(
+                    f"the columns of the given support are linearly dependent: "
+                    f"column {j} adds nothing to those before it"
+                )
+        self.refresh()
+
+    def fill_greedily(self, size: int) -> None:
+        """Grow the support to ``size``, each time by the column that lowers the energy most."""
+        t = self.tableau
+        while (n_ones := int(t.count[SIZE])) < size:
+            n_zeros = t.b.size - n_ones
+            gamma = t.gamma[:n_zeros]
+            gain = np.where(gamma > PIVOT, t.r[:n_zeros] ** 2 / np.maximum(gamma, PIVOT), -1.0)
+            for position in np.argsort(-gain, kind="stable"):
+                if gain[position] < 0:
+                    raise ValueError(f"only {n_ones} linearly independent columns; {size} are needed")
+                if self.add(int(t.zeros[position])):
+                    break
+        self.refresh()
+
+    def run(self, kernel: Callable[..., int], *args: Any) -> None:
+        """Call a kernel until it is done, bringing the Gram rows that it asks for."""
+        while (outcome := kernel(self.tableau, *args)) != DONE:
+            if outcome == SINGULAR:
+                raise ArithmeticError(_SINGULAR)
+            self.bring(outcome)
+
+    def descend(self, pause: Callable[[], object] = lambda: None) -> int:
+        """Walk down to a swap-local minimum, calling ``pause`` now and then; return the swaps made."""
+        t = self.tableau
+        n_zeros = t.b.size - int(t.count[SIZE])
+        tally = np.zeros(4, dtype=np.int64)
+        while tally[PROPOSED] < n_zeros:
+            self.run(descend, self.chunk, tally)
+            pause()
+        return int(tally[ACCEPTED])
+
+    @property
+    def chunk(self) -> int:
+        """Proposals that take some hundredths of a second even if all of them are accepted."""
+        t = self.tableau
+        size = int(t.count[SIZE])
+        return 1 + int(5e7 // (1 + size * t.b.size))
+
+    def _fill_by_pivots(self, size: int) -> None:
+        t = self.tableau
+        t.count[SIZE] = 0
+        t.zeros[:] = np.arange(t.b.size)
+        t.r[:], t.gamma[:] = t.b, t.diag
+        t.value[ENERGY] = 0.5 * (1.0 if self.problem.signal_energy else 0.0)
+        limit = min(size, self.problem.n_samples)
+        while (rank := int(t.count[SIZE])) < limit:
+            position = int(np.argmax(t.gamma[: t.b.size - rank]))
+            if not self.add(int(t.zeros[position])):
+                break
+        if rank < size:
+            raise ValueError(
+                f"n_nonzero = {size} exceeds the rank of A, which is {rank}: "
+                f"no {size} columns are linearly independent"
+            )

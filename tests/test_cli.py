@@ -1,0 +1,143 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+
+from l0anneal import AnnealResult, Schedule, anneal, ensembles
+from l0anneal.cli import main
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    instance = ensembles.planted(40, 0.6, 0.1, sigma_xi2=1e-3, support="fixed", random_state=0)
+    np.save("A.npy", instance.A)
+    np.save("y.npy", instance.y)
+    np.savez("A.npz", instance.A)
+    scipy.sparse.save_npz("sparse.npz", scipy.sparse.csr_array(instance.A))
+    scipy.io.mmwrite("A.mtx", scipy.sparse.coo_array(instance.A), precision=17)
+    np.savetxt("A.csv", instance.A, delimiter=",", fmt="%.17g")
+    np.savetxt("y.csv", instance.y, fmt="%.17g", header="signal", comments="")
+    np.save("nan.npy", np.full(24, np.nan))
+    np.save("short.npy", np.zeros(7))
+    np.save("matrix.npy", np.zeros((24, 2)))
+    np.savez("two.npz", a=instance.A, b=instance.y)
+    (tmp_path / "garbage.npy").write_bytes(b"not numbers")
+    (tmp_path / "words.csv").write_text("a,b\nc,d\n")
+    return instance
+
+
+def run(capsys, *args):
+    with pytest.raises(SystemExit) as exit:
+        main(["anneal", *args])
+    captured = capsys.readouterr()
+    return exit.value.code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("matrix", ["A.npy", "A.npz", "sparse.npz", "A.mtx", "A.csv"])
+@pytest.mark.parametrize("vector", ["y.npy", "y.csv"])
+def test_every_format_gives_the_answer_of_the_python_interface(files, capsys, matrix, vector):
+    code, out, _ = run(capsys, matrix, vector, "-k", "4", "--seed", "3", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    expected = anneal(files.problem, 4, random_state=3)
+    assert answer["support"] == expected.support.tolist()
+    np.testing.assert_allclose(answer["coef"], expected.coef[expected.support], rtol=1e-8)
+    assert answer["seed"] == 3
+
+
+def test_options_mirror_the_function(files, capsys):
+    Schedule.geometric(0.1, 50.0, n=9, tau=3).save("s.json")
+    np.savetxt("start.csv", [1, 2, 3, 5])
+    code, out, _ = run(
+        capsys,
+        *"A.npy y.npy -k 4 --seed 3 --json --schedule s.json --no-polish --chains 3".split(),
+        *"--jobs 2 --initial-support start.csv --keep-samples --out run.npz --plot run.png".split(),
+    )
+    assert code == 0
+    expected = anneal(
+        files.problem,
+        4,
+        Schedule.load("s.json"),
+        polish=False,
+        n_chains=3,
+        initial_support=[1, 2, 3, 5],
+        random_state=3,
+    )
+    assert json.loads(out)["support"] == expected.support.tolist()
+    saved = AnnealResult.load("run.npz")
+    np.testing.assert_array_equal(saved.mean_energy, expected.mean_energy)
+    assert saved.samples.shape == (3, 27, 4)
+    with open("run.png", "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_table_fits_a_terminal(files, capsys):
+    code, out, _ = run(capsys, "A.npy", "y.npy", "-k", "4", "--seed", "3", "--schedule", "paper")
+    assert code == 0
+    assert "distortion" in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("nowhere.npy y.npy -k 4", "no such file: nowhere.npy"),
+        ("A.npy nan.npy -k 4", "y contains NaN"),
+        ("A.npy short.npy -k 4", "y has length 7, but A has 24 rows"),
+        ("A.npy matrix.npy -k 4", "one vector is needed; got shape (24, 2)"),
+        ("A.npy y.npy -k 41", "between 0 and N = 40; got 41"),
+        ("A.npy y.npy -k 30", "rank of A, which is 24"),
+        ("A.npy y.npy -k x", "-k"),
+        ("A.npy y.npy", "Missing option '-k'"),
+        ("A.npy y.npy -k 4 --schedule none", "--schedule is automatic, paper"),
+        ("A.npy y.npy -k 4 --schedule none.json", "none.json"),
+        ("A.npy y.npy -k 4 --tau 0", "at least one sweep"),
+        ("two.npz y.npy -k 4", "one is needed"),
+        ("garbage.npy y.npy -k 4", "garbage.npy: not a readable .npy file"),
+        ("words.csv y.npy -k 4", "words.csv: not a readable .csv file"),
+        ("A.npy y.npy -k 4 --initial-support y.npy", "must be integers"),
+        ("A.npy y.npy -k 4 --plot run.xyz", "xyz"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(files, capsys, arguments, message):
+    code, out, err = run(capsys, *arguments.split())
+    assert code == 2
+    assert out == ""
+    assert err.startswith("l0anneal: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_unknown_format(files, capsys):
+    open("A.txt", "w").close()
+    code, _, err = run(capsys, "A.txt", "y.npy", "-k", "4")
+    assert code == 2
+    assert ".npy, .npz, .csv, .mtx" in err
+
+
+def test_ctrl_c_returns_the_best_so_far(files):
+    command = [sys.executable, "-m", "l0anneal", "anneal", "A.npy", "y.npy", "-k", "4", "--json"]
+    process = subprocess.Popen(
+        [*command, "--tau", "10000000", "--schedule", "paper"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    time.sleep(6)  # imports and loads its kernels
+    process.send_signal(signal.SIGINT)
+    began = time.perf_counter()
+    out, err = process.communicate(timeout=20)
+    assert time.perf_counter() - began < 1.5
+    assert process.returncode == 130, err
+    answer = json.loads(out)
+    assert answer["interrupted"] is True
+    assert len(answer["support"]) == 4

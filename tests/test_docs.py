@@ -1,0 +1,45 @@
+"""Examples in docstrings run, and public names have docstrings."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import l0anneal
+
+MODULES = [
+    name
+    for _, name, _ in pkgutil.walk_packages(l0anneal.__path__, "l0anneal.")
+    if not name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name):
+    outcome = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("name", [*MODULES, "l0anneal"])
+def test_public_names_have_docstrings(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for public in getattr(module, "__all__", []):
+        thing = getattr(module, public)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            assert inspect.getdoc(thing), f"{name}.{public}"
+
+
+def test_parameters_in_the_docstring_are_those_of_the_function():
+    for thing in (l0anneal.anneal, l0anneal.ensembles.planted, l0anneal.SparseProblem):
+        text = inspect.getdoc(thing)
+        section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
+        documented = {
+            name.strip()
+            for line in section.splitlines()
+            if line and not line.startswith(" ")
+            for name in line.split(":")[0].split(",")
+        }
+        assert documented == set(inspect.signature(thing).parameters)

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from l0anneal import AnnealResult, Schedule, anneal, ensembles
+
+
+@pytest.fixture(scope="module")
+def result():
+    instance = ensembles.planted(50, 0.6, 0.1, random_state=3)
+    return anneal(
+        instance.problem,
+        6,
+        Schedule.paper(n=20, tau=2),
+        n_chains=3,
+        random_state=5,
+        keep_samples=True,
+        observables={"mse": instance.mse},
+    )
+
+
+def test_round_trip_is_exact(result, tmp_path):
+    path = tmp_path / "run.npz"
+    result.save(path)
+    loaded = AnnealResult.load(path)
+    for name in result.__dataclass_fields__:
+        a, b = getattr(result, name), getattr(loaded, name)
+        if isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+        elif isinstance(a, dict):
+            assert a.keys() == b.keys()
+            for key in a:
+                np.testing.assert_array_equal(a[key], b[key])
+        else:
+            assert a == b
+            assert type(a) is type(b)
+    assert result.trajectory.identical(loaded.trajectory)
+    assert result.chains.identical(loaded.chains)
+    assert result.samples.identical(loaded.samples)
+
+
+def test_files_hold_no_pickles(result, tmp_path):
+    path = tmp_path / "run.npz"
+    result.save(path)
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file)
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    with pytest.raises(ValueError, match="not a saved AnnealResult"):
+        AnnealResult.load(tmp_path / "other.npz")
+
+
+def test_trajectory_and_chains(result):
+    trajectory = result.trajectory
+    assert trajectory.sizes == {"mu": 20}
+    assert set(trajectory) >= {"temperature", "distortion", "distortion_std", "acceptance"}
+    assert set(trajectory) >= {"free_entropy", "entropy", "mse"}
+    np.testing.assert_allclose(trajectory["temperature"] * trajectory["mu"], 1.0)
+    np.testing.assert_allclose(
+        trajectory["distortion"], result.chains["distortion"].mean("chain"), rtol=1e-12
+    )
+    assert result.chains.attrs["n_agree"] == result.chains["agrees"].sum() == result.n_agree >= 1
+    assert result.distortion == result.energy / 30
+
+
+def test_entropy_starts_at_the_number_of_supports(result):
+    from math import comb, log
+
+    assert result.trajectory["entropy"][0] == pytest.approx(log(comb(50, 6)) / 50, abs=1e-8)
+
+
+def test_summary_and_plot(result):
+    assert f"{result.distortion:.6g}" in result.summary()
+    assert max(len(line) for line in result.summary().splitlines()) <= 80
+    figure = result.plot()
+    assert len(figure.axes) == 3
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
