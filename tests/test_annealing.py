@@ -246,7 +246,9 @@ def test_the_trajectory_integrates_to_the_enumerated_entropy():
     A, y = random_problem(np.random.default_rng(2), 9, 12)
     k = 4
     _, energies = enumerate_supports(A, y, k)
-    schedule = Schedule.custom(np.concatenate((np.arange(0, 2, 0.1), np.geomspace(2, 20, 40))), 4000)
+    schedule = Schedule.custom(
+        np.concatenate((np.arange(0, 2, 0.1), np.geomspace(2, 20, 40))), 4000
+    )
     trajectory = anneal(SparseProblem(A, y), k, schedule, random_state=0).trajectory
     mu = np.array(schedule.mu)[:, None]
     logs = np.log(np.sum(np.exp(-mu * energies), axis=1))

@@ -58,8 +58,31 @@ def test_options_mirror_the_function(files, capsys):
     np.savetxt("start.csv", [1, 2, 3, 5])
     code, out, _ = run(
         capsys,
-        *"A.npy y.npy -k 4 --seed 3 --json --schedule s.json --no-polish --chains 3".split(),
-        *"--jobs 2 --initial-support start.csv --keep-samples --out run.npz --plot run.png".split(),
+        *[
+            "A.npy",
+            "y.npy",
+            "-k",
+            "4",
+            "--seed",
+            "3",
+            "--json",
+            "--schedule",
+            "s.json",
+            "--no-polish",
+            "--chains",
+            "3",
+        ],
+        *[
+            "--jobs",
+            "2",
+            "--initial-support",
+            "start.csv",
+            "--keep-samples",
+            "--out",
+            "run.npz",
+            "--plot",
+            "run.png",
+        ],
     )
     assert code == 0
     expected = anneal(

@@ -49,11 +49,14 @@ def test_any_real_type(dtype):
 def test_gram_rows_on_demand_follow_the_whole_gram_matrix(instance, monkeypatch, tmp_path):
     expected = anneal(instance.problem, 8, SHORT, random_state=1)
     monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
-    for cache in (0, 20 * 40 * 8, 10**6):  # the cache's size changes times, never numbers
+    # the budgets change times, never numbers
+    for cache, columns in ((0, 0), (20 * 40 * 8, 10**6), (10**6, 0), (10**6, 10**6)):
         monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", cache)
+        monkeypatch.setattr(problem_module, "COLUMN_BYTES", columns)
         for name, A in the_forms(instance.A, tmp_path):
             problem = SparseProblem(A, instance.y)
             assert not problem.gram_is_whole
+            assert problem.unit_columns.size == (800 if columns else 0)
             result = anneal(problem, 8, SHORT, random_state=1)
             np.testing.assert_array_equal(result.support, expected.support, err_msg=name)
             np.testing.assert_allclose(result.mean_energy, expected.mean_energy, rtol=1e-9)

@@ -26,7 +26,7 @@ def test_uniform_laws():
         assert integers.min() >= 0
         assert integers.max() == n - 1
         assert stats.chisquare(np.bincount(integers)).pvalue > 1e-3 or n == 1
-        assert 0 <= floats.min()
+        assert floats.min() >= 0
         assert floats.max() < 1
         assert stats.kstest(floats, "uniform").pvalue > 1e-3
 

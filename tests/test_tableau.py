@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from l0anneal import SparseProblem, ensembles
+from l0anneal.pivots import add, remove, swap
 from l0anneal.tableau import (
     ENERGY,
     GAUGE,
@@ -15,15 +16,12 @@ from l0anneal.tableau import (
     MOVES_PER_COLUMN,
     REFRESHES,
     SIZE,
-    add,
     delta_add,
     delta_remove,
     delta_swap,
     drift,
     refresh,
     refresh_due,
-    remove,
-    swap,
 )
 from l0anneal.workspace import Workspace
 from tests.reference import qr_energy, random_problem
@@ -32,7 +30,7 @@ from tests.reference import qr_energy, random_problem
 def check_against_qr(workspace, A, y, atol=1e-9):
     """Every array of the tableau against its definition."""
     t = workspace.tableau
-    k = int(t.count[SIZE])
+    k = int(t.counts[SIZE])
     A = A / np.linalg.norm(A, axis=0)
     y = y / np.linalg.norm(y)
     ones, zeros = t.ones[:k], t.zeros[: t.b.size - k]
@@ -46,7 +44,7 @@ def check_against_qr(workspace, A, y, atol=1e-9):
     np.testing.assert_allclose(t.gamma[: zeros.size], np.sum((Z - S @ W.T) ** 2, axis=0), atol=atol)
     lower = np.tril(t.U[:k, :k])
     np.testing.assert_allclose(lower, np.tril(np.linalg.inv(S.T @ S)), atol=atol)
-    assert t.value[ENERGY] == pytest.approx(qr_energy(A, y, ones), abs=atol)
+    assert t.values[ENERGY] == pytest.approx(qr_energy(A, y, ones), abs=atol)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -57,10 +55,10 @@ def test_moves_agree_with_least_squares(seed, n, extra, data):
     workspace = Workspace(SparseProblem(A, y), n)
     t = workspace.tableau
     for _ in range(data.draw(st.integers(1, 12))):
-        k = int(t.count[SIZE])
+        k = int(t.counts[SIZE])
         possible = ["add"] * (k < n) + ["remove"] * (k > 0) + ["swap"] * (0 < k < n)
         kind = data.draw(st.sampled_from(possible))
-        before = float(t.value[ENERGY])
+        before = float(t.values[ENERGY])
         slot = data.draw(st.integers(0, k - 1)) if kind != "add" else -1
         outside = data.draw(st.integers(0, n - k - 1)) if kind != "remove" else -1
         if kind == "add":
@@ -72,7 +70,7 @@ def test_moves_agree_with_least_squares(seed, n, extra, data):
         else:
             delta = delta_swap(t, slot, outside)
             assert swap(t, slot, outside)
-        assert t.value[ENERGY] - before == pytest.approx(delta, abs=1e-12)
+        assert t.values[ENERGY] - before == pytest.approx(delta, abs=1e-12)
         check_against_qr(workspace, A, y, atol=1e-7)
     assert refresh(t)
     check_against_qr(workspace, A, y, atol=1e-7)
@@ -113,7 +111,7 @@ def test_inadmissible_supports_are_refused_and_leave_no_trace():
         if name != "work":
             np.testing.assert_array_equal(old, new, err_msg=name)
     assert swap(t, 0, outside[1])  # a column may leave for its own twin
-    assert t.value[GAUGE] < 1e-14
+    assert t.values[GAUGE] < 1e-14
 
 
 def test_refresh_rule():
@@ -121,20 +119,20 @@ def test_refresh_rule():
     workspace = Workspace(instance.problem, 8)
     workspace.fill(8, np.arange(40))
     t = workspace.tableau
-    assert t.count[MOVES] == 0
+    assert t.counts[MOVES] == 0
     assert not refresh_due(t)
-    t.count[MOVES] = MOVES_PER_COLUMN * 8 + MOVES_AT_LEAST
+    t.counts[MOVES] = MOVES_PER_COLUMN * 8 + MOVES_AT_LEAST
     assert refresh_due(t)
-    t.count[MOVES] = 0
+    t.counts[MOVES] = 0
     t.W[:] += 1e-6  # a fault in the regressions ...
     assert drift(t)["regressions"] == pytest.approx(1e-6, rel=1e-6)
     assert not refresh_due(t)
     assert swap(t, 0, 3)  # ... shows itself at the next move
-    assert t.value[GAUGE] > GAUGE_LIMIT
+    assert t.values[GAUGE] > GAUGE_LIMIT
     assert refresh_due(t)
-    done = int(t.count[REFRESHES])
+    done = int(t.counts[REFRESHES])
     workspace.refresh()
-    assert t.count[REFRESHES] == done + 1
+    assert t.counts[REFRESHES] == done + 1
     assert drift(t)["regressions"] < 1e-14
     t.U[0, 0] *= 1 + 1e-6  # a fault in the inverse shows itself when that column leaves
     assert swap(t, 0, 3)

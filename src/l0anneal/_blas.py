@@ -1,4 +1,4 @@
-"""One BLAS thread where bits matter: how a product is split over threads may change its last digit."""
+"""One BLAS thread where bits matter: splitting a product over threads may change its last digit."""
 
 import threading
 from collections.abc import Iterator

@@ -1,36 +1,39 @@
-"""A word to the user when the first call ever has to compile the kernels."""
+"""Kernels are compiled by the first call ever and loaded by later ones: here, and with a word."""
 
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 
-from l0anneal.moves import pair_flip
+import numpy as np
 
-__all__ = ["announce_compilation"]
+from l0anneal.moves import pair_flip, pair_flip_direct
+from l0anneal.moves.outcome import OUTSIDE, SLOT
+from l0anneal.problem import SparseProblem
+from l0anneal.rng import stream
+from l0anneal.workspace import Workspace
+
+__all__ = ["warm_up"]
 
 _PATIENCE = 1.0  # seconds; loading compiled kernels takes a fraction of that
+_MESSAGE = "l0anneal: compiling its kernels; this happens once and takes about half a minute"
 
 
-@contextmanager
-def announce_compilation() -> Iterator[None]:
-    """Say so on stderr if kernels are being compiled, not loaded, in the block."""
-    if pair_flip.signatures:
-        yield
-        return
-
-    def say() -> None:
-        if not pair_flip.signatures:
-            print(
-                "l0anneal: compiling its kernels; this happens once and takes about half a minute",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    timer = threading.Timer(_PATIENCE, say)
+@cache
+def warm_up() -> None:
+    """Make the kernels ready, once per process; say so on stderr if they have to be compiled."""
+    timer = threading.Timer(_PATIENCE, print, (_MESSAGE,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     try:
-        yield
+        problem = SparseProblem(np.eye(3, 4) + 0.5, np.ones(3))
+        workspace = Workspace(problem, 2)
+        workspace.fill(2, np.arange(4))
+        state = stream(np.random.SeedSequence(0))
+        for move in (pair_flip_direct, pair_flip):
+            tally = np.zeros(4, dtype=np.int64)
+            tally[SLOT] = tally[OUTSIDE] = -1
+            workspace.run(move, state, 0.0, 4, np.zeros(1), tally)
+            workspace.use_direct(False)
+        workspace.descend()
     finally:
         timer.cancel()

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
-from l0anneal._compile import announce_compilation
-from l0anneal.moves import pair_flip
+from l0anneal._compile import warm_up
+from l0anneal.moves import pair_flip, pair_flip_direct
 from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, PROPOSED, SLOT
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
@@ -99,7 +99,8 @@ def anneal(
         raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
     start = None if initial_support is None else problem.check_support(initial_support, k)
     seed = seed_of(random_state)
-    with announce_compilation(), one_blas_thread():
+    warm_up()
+    with one_blas_thread():
         if schedule is None:
             schedule = Schedule.automatic(problem, k)
         if problem.gram_is_whole:
@@ -201,6 +202,7 @@ class _Chain:
                 if workspace.energy < lowest:
                     lowest, self.support = workspace.energy, workspace.support
             if run.polish:
+                workspace.use_direct(False)
                 workspace.descend(run.pause)
             self.support = workspace.support
         except _Stopped:
@@ -220,15 +222,19 @@ class _Chain:
     ) -> None:
         n = run.problem.n_columns
         energies = np.zeros(tau)
-        observed = {name: 0.0 for name in self.observed}
+        observed = dict.fromkeys(self.observed, 0.0)
         tally = np.zeros(4, dtype=np.int64)
         tally[SLOT] = tally[OUTSIDE] = -1
+        hottest = 1.0 if a == 0 else float(self.acceptance[a - 1])
+        direct = workspace.prefers_direct(hottest)
+        workspace.use_direct(direct)
+        move = pair_flip_direct if direct else pair_flip
         each_sweep = run.keep_samples or bool(observed)
         done = 0
         while done < tau:
             at_most = int(tally[PROPOSED]) + workspace.chunk
             end = min(at_most, (done + 1 if each_sweep else tau) * n)
-            workspace.run(pair_flip, state, mu * run.problem.unit_energy, end, energies, tally)
+            workspace.run(move, state, mu * run.problem.unit_energy, end, energies, tally)
             run.pause()
             swept = int(tally[PROPOSED]) // n - done
             if swept:

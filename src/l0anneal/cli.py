@@ -122,7 +122,9 @@ def _print(result: AnnealResult, out: Path | None, plot: Path | None) -> None:
     from rich.table import Table
 
     console = Console(highlight=False)
-    table = Table(title=f"{result.support.size} of {result.n_columns} columns", title_justify="left")
+    table = Table(
+        title=f"{result.support.size} of {result.n_columns} columns", title_justify="left"
+    )
     table.add_column("column", justify="right")
     table.add_column("coefficient", justify="right")
     largest = result.support[np.argsort(-np.abs(result.coef[result.support]), kind="stable")]

@@ -4,9 +4,9 @@ The engine needs only the Gram matrix G = AᵀA, the correlations b = Aᵀy, ‖
 columns and a signal of unit norm, so that scales of A and y change nothing but the units of the
 answer; the scaling is done and undone here.
 
-The Gram matrix is computed whole if it fits into `WHOLE_GRAM_BYTES`, and otherwise row by row when a
-chain asks for one, with at most `ROW_CACHE_BYTES` of rows kept per chain. The budgets are constants:
-nothing that decides a number depends on how much memory happens to be free.
+The Gram matrix is computed whole if it fits into `WHOLE_GRAM_BYTES`, and otherwise row by row when
+a chain asks for one, with at most `ROW_CACHE_BYTES` of rows kept per chain. The budgets are
+constants: nothing that decides a number depends on how much memory happens to be free.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = ["SparseProblem"]
 
 WHOLE_GRAM_BYTES = 256 * 2**20
 ROW_CACHE_BYTES = 256 * 2**20
+COLUMN_BYTES = 512 * 2**20
 _BLOCK_BYTES = 32 * 2**20
 
 Floats = NDArray[np.float64]
@@ -58,14 +59,16 @@ class SparseProblem:
     >>> from l0anneal import SparseProblem
     >>> A = np.eye(3)
     >>> problem = SparseProblem(A, [3.0, 0.0, 1.0])
-    >>> problem.energy([0])
+    >>> round(problem.energy([0]), 12)
     0.5
     """
 
     def __init__(self, A: Any, y: ArrayLike) -> None:
         self.A = _check_dictionary(A)
         self.n_samples, self.n_columns = self.A.shape
-        self.y: Floats | None = _check_vector(y, "y", self.n_samples, f"A has {self.n_samples} rows")
+        self.y: Floats | None = _check_vector(
+            y, "y", self.n_samples, f"A has {self.n_samples} rows"
+        )
         self._signal_norm = _norm(self.y)
         self.signal_energy = _square(self._signal_norm)
         with one_blas_thread():
@@ -109,7 +112,11 @@ class SparseProblem:
         signal_energy = float(signal_energy)
         if not (math.isfinite(signal_energy) and signal_energy >= 0):
             raise ValueError(f"signal_energy is ‖y‖²: finite and ≥ 0; got {signal_energy}")
-        if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral) or n_samples < 1:
+        if (
+            isinstance(n_samples, bool)
+            or not isinstance(n_samples, numbers.Integral)
+            or n_samples < 1
+        ):
             raise ValueError(f"n_samples must be an integer ≥ 1; got {n_samples!r}")
         self.A = None
         self.y = None
@@ -145,6 +152,7 @@ class SparseProblem:
             x, energy = self._least_squares_from_gram(S)
         else:
             columns = self._columns(S) / scale
+            assert self.y is not None
             target = self.y / (self._signal_norm or 1.0)
             with one_blas_thread():
                 x = np.zeros(S.size)
@@ -171,8 +179,7 @@ class SparseProblem:
             raise ValueError(f"a support is a list of column indices; got {support!r}")
         if S.size and (S.min() < 0 or S.max() >= self.n_columns):
             raise ValueError(
-                f"a support has indices from 0 to {self.n_columns - 1}; "
-                f"got {S.min()} to {S.max()}"
+                f"a support has indices from 0 to {self.n_columns - 1}; got {S.min()} to {S.max()}"
             )
         if np.unique(S).size != S.size:
             raise ValueError("a support has each column at most once")
@@ -183,13 +190,15 @@ class SparseProblem:
     def check_size(self, n_nonzero: Any) -> int:
         """Return ``n_nonzero`` as an int between 0 and N, or raise ValueError."""
         if isinstance(n_nonzero, bool) or not isinstance(n_nonzero, numbers.Integral):
-            raise ValueError(f"n_nonzero must be an integer, the number of columns; got {n_nonzero!r}")
+            raise ValueError(
+                f"n_nonzero must be an integer, the number of columns; got {n_nonzero!r}"
+            )
         k = int(n_nonzero)
         if not 0 <= k <= self.n_columns:
             raise ValueError(f"n_nonzero must lie between 0 and N = {self.n_columns}; got {k}")
         return k
 
-    # ------------------------------------------------------------ for the engine: unit columns, unit signal
+    # ------------------------------------------------------------ for the engine: unit norms
 
     @cached_property
     def gram(self) -> Floats:
@@ -206,6 +215,17 @@ class SparseProblem:
                 G += block.T @ block
             return G
 
+    @cached_property
+    def unit_columns(self) -> Floats:
+        """The unit-norm columns as rows; empty if they are more than `COLUMN_BYTES`."""
+        if self.A is None or 8 * self.n_samples * self.n_columns > COLUMN_BYTES:
+            return np.empty((0, 0))
+        columns = np.empty((self.n_columns, self.n_samples))
+        for cut, block in self._column_blocks():
+            columns[cut] = block.T
+        columns /= self._scale[:, None]
+        return columns
+
     @property
     def gram_is_whole(self) -> bool:
         """Whether chains get the whole Gram matrix, or rows on demand."""
@@ -218,7 +238,7 @@ class SparseProblem:
 
     @property
     def unit_correlation(self) -> Floats:
-        """b of the unit-norm columns and the unit-norm signal."""
+        """B of the unit-norm columns and the unit-norm signal."""
         return self._b
 
     @property
@@ -247,11 +267,16 @@ class SparseProblem:
         width = max(1, _BLOCK_BYTES // (8 * self.n_samples))
         for start in range(0, self.n_columns, width):
             cut = slice(start, start + width)
-            yield cut, np.asarray(self.A[:, cut], dtype=np.float64)
+            block = self.A[:, cut]
+            if scipy.sparse.issparse(block):
+                block = block.toarray()
+            yield cut, np.asarray(block, dtype=np.float64)
 
     def _norms(self) -> Floats:
         if scipy.sparse.issparse(self.A):
-            largest = np.maximum(self.A.max(axis=0).toarray(), -self.A.min(axis=0).toarray()).ravel()
+            largest = np.maximum(
+                self.A.max(axis=0).toarray(), -self.A.min(axis=0).toarray()
+            ).ravel()
             safe = np.where(largest > 0, largest, 1.0)
             squares = (self.A @ scipy.sparse.diags_array(1.0 / safe)).power(2).sum(axis=0)
             return np.asarray(largest * np.sqrt(np.asarray(squares).ravel()))

@@ -59,7 +59,7 @@ class AnnealResult:
     # by chain
     chain_energies: Floats
     chain_supports: NDArray[np.int64]
-    # by chain and temperature: means over the sweeps there, in the caller's units; NaN where not run
+    # by chain and temperature: means over the sweeps, in the caller's units; NaN where not run
     mean_energy: Floats
     std_energy: Floats
     acceptance: Floats
@@ -110,12 +110,16 @@ class AnnealResult:
         return xr.Dataset(
             {name: ("mu", values) for name, values in variables.items()},
             coords={"mu": mu, "sweeps": ("mu", np.array(self.schedule.tau))},
-            attrs={"n_samples": self.n_samples, "n_columns": self.n_columns, "seed": str(self.seed)},
+            attrs={
+                "n_samples": self.n_samples,
+                "n_columns": self.n_columns,
+                "seed": str(self.seed),
+            },
         )
 
     @cached_property
     def chains(self) -> xarray.Dataset:
-        """Each chain by itself: ``energy``, ``support``, ``agrees`` (with the best), and its run."""
+        """Each chain: its ``energy``, ``support``, whether it ``agrees`` with the best, its run."""
         import xarray as xr
 
         by_mu = {
@@ -193,13 +197,13 @@ class AnnealResult:
     # ------------------------------------------------------------ files
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write arrays and JSON into one ``.npz`` file; `load` gives the same result, bit for bit."""
+        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
         header = {
             "format": _FORMAT,
             "schedule": self.schedule.to_dict(),
             "observed": list(self.observed),
         } | {name: getattr(self, name) for name in _SCALARS}
-        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {f"observed.{name}": values for name, values in self.observed.items()}
         if self.sampled_supports is not None:
             arrays["sampled_supports"] = self.sampled_supports
@@ -216,7 +220,7 @@ class AnnealResult:
             return cls(
                 schedule=Schedule.from_dict(header["schedule"]),
                 observed={name: file[f"observed.{name}"] for name in header["observed"]},
-                sampled_supports=file["sampled_supports"] if "sampled_supports" in file else None,
+                sampled_supports=file.get("sampled_supports"),
                 **{name: header[name] for name in _SCALARS},
                 **{name: file[name] for name in _ARRAYS},
             )

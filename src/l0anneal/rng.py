@@ -6,8 +6,9 @@ It is seeded from :class:`numpy.random.SeedSequence`, whose children give indepe
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from l0anneal._kernel import kernel
 
 __all__ = ["below", "stream", "uniform"]
 
@@ -17,15 +18,15 @@ _32 = np.uint64(32)
 
 def stream(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
     """Return the state of the generator that belongs to ``seed``."""
-    return seed.generate_state(4, np.uint64)
+    return seed.generate_state(4, np.uint64).astype(np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rotate(word, bits):  # type: ignore[no-untyped-def]
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next(state):  # type: ignore[no-untyped-def]
     result = _rotate(state[0] + state[3], 23) + state[0]
     shifted = state[1] << np.uint64(17)
@@ -38,13 +39,13 @@ def _next(state):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def uniform(state):  # type: ignore[no-untyped-def]
     """Draw a float from [0, 1) with 53 random bits."""
     return (_next(state) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def below(state, n):  # type: ignore[no-untyped-def]
     """Draw an integer from 0, ..., n − 1 without bias (n < 2³²): multiply, shift, reject."""
     bound = np.uint64(n)

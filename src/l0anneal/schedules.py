@@ -112,7 +112,7 @@ class Schedule:
         return cls._make(mu / problem.unit_energy, tau, "automatic")
 
     @classmethod
-    def _make(cls, mu: NDArray[np.float64], tau: Any, name: str) -> Schedule:
+    def _make(cls, mu: NDArray[np.floating], tau: Any, name: str) -> Schedule:
         taus = np.broadcast_to(np.asarray(tau), mu.shape) if np.ndim(tau) == 0 else np.asarray(tau)
         if not np.issubdtype(taus.dtype, np.integer):
             raise ValueError(f"tau counts sweeps and must be an integer; got {tau!r}")
@@ -181,8 +181,8 @@ def _positive(value: Any, name: str) -> int:
 def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:
     """Typical cost of an exchange on a random support, and a low one at a local minimum.
 
-    In units of the engine (unit signal). The probe has a fixed seed of its own, so that the schedule
-    depends on the problem alone.
+    In units of the engine (unit signal). The probe has a fixed seed of its own, so that the
+    schedule depends on the problem alone.
     """
     n = problem.n_columns
     if not 0 < k < n:
@@ -203,7 +203,7 @@ def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:
 def _exchange_costs(workspace: Workspace) -> NDArray[np.float64]:
     """Energy changes of the exchanges of a support, for at most a million of them."""
     t = workspace.tableau
-    k = int(t.count[SIZE])
+    k = int(t.counts[SIZE])
     n_zeros = t.b.size - k
     rows = np.unique(np.linspace(0, n_zeros - 1, min(n_zeros, max(1, 10**6 // k))).astype(int))
     W, x, freed = t.W[rows, :k], t.x[:k], 1.0 / np.diag(t.U)[:k]

@@ -26,7 +26,8 @@ def seed_of(random_state: RandomState) -> int:
             raise ValueError(f"random_state must be ≥ 0; got {random_state}")
         return int(random_state)
     raise ValueError(
-        f"random_state must be None, an integer, a SeedSequence or a Generator; got {random_state!r}"
+        "random_state must be None, an integer, a SeedSequence or a Generator; "
+        f"got {random_state!r}"
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from l0anneal import problem as _problem
 from l0anneal.moves import DONE, SINGULAR, descend
 from l0anneal.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.pivots import add
 from l0anneal.problem import SparseProblem
 from l0anneal.tableau import (
     CLOCK,
@@ -16,8 +17,8 @@ from l0anneal.tableau import (
     PIVOT,
     REFRESHES,
     SIZE,
+    STALE,
     Tableau,
-    add,
     empty_tableau,
     refresh,
 )
@@ -39,35 +40,43 @@ class Workspace:
         n = problem.n_columns
         if problem.gram_is_whole:
             rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
+            columns = np.empty((0, 0))
         else:
             n_rows = max(capacity + 2, min(n, _problem.ROW_CACHE_BYTES // (8 * n)))
             rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
+            columns = problem.unit_columns
             self._column_of = np.full(n_rows, -1, dtype=np.int64)
         signal = 1.0 if problem.signal_energy else 0.0
         self.tableau: Tableau = empty_tableau(
-            rows, row_of, problem.unit_diagonal(ridge), problem.unit_correlation, signal, capacity
+            rows,
+            row_of,
+            columns,
+            problem.unit_diagonal(ridge),
+            problem.unit_correlation,
+            signal,
+            capacity,
         )
 
     @property
     def support(self) -> NDArray[np.int64]:
         """The present support, sorted."""
-        return np.sort(self.tableau.ones[: self.tableau.count[SIZE]])
+        return np.sort(self.tableau.ones[: self.tableau.counts[SIZE]])
 
     @property
     def energy(self) -> float:
         """The tableau's running energy, in the caller's units."""
-        return float(self.tableau.value[ENERGY]) * self.problem.unit_energy
+        return float(self.tableau.values[ENERGY]) * self.problem.unit_energy
 
     @property
     def coef(self) -> NDArray[np.float64]:
         """Dense coefficients from the tableau, in the caller's units."""
-        size = self.tableau.count[SIZE]
+        size = self.tableau.counts[SIZE]
         return self.problem.from_unit_coef(self.tableau.x[:size], self.tableau.ones[:size])
 
     @property
     def refreshes(self) -> int:
         """How often the tableau was recomputed."""
-        return int(self.tableau.count[REFRESHES])
+        return int(self.tableau.counts[REFRESHES])
 
     def bring(self, j: int) -> None:
         """Make row j of the Gram matrix present; the row unused for longest makes way."""
@@ -75,19 +84,19 @@ class Workspace:
         if t.row_of[j] >= 0:
             return
         age = t.used.copy()
-        age[t.row_of[t.ones[: t.count[SIZE]]]] = np.iinfo(np.int64).max  # the support's rows stay
+        age[t.row_of[t.ones[: t.counts[SIZE]]]] = np.iinfo(np.int64).max  # the support's rows stay
         slot = int(np.argmin(age))
         if self._column_of[slot] >= 0:
             t.row_of[self._column_of[slot]] = -1
         t.gram[slot] = self.problem.gram_row(j)
-        t.count[CLOCK] += 1
-        t.used[slot] = t.count[CLOCK]
+        t.counts[CLOCK] += 1
+        t.used[slot] = t.counts[CLOCK]
         t.row_of[j], self._column_of[slot] = slot, j
 
     def add(self, j: int) -> bool:
         """Add column j to the support; False if the support would not be admissible."""
         t = self.tableau
-        size = int(t.count[SIZE])
+        size = int(t.counts[SIZE])
         position = int(np.flatnonzero(t.zeros[: t.b.size - size] == j)[0])
         self.bring(j)
         return bool(add(t, position))
@@ -98,17 +107,17 @@ class Workspace:
             raise ArithmeticError(_SINGULAR)
 
     def fill(self, size: int, order: NDArray[np.int64]) -> None:
-        """Grow the support to ``size`` with columns in the given order, passing over dependent ones.
+        """Grow the support to ``size`` in the given order, passing over dependent columns.
 
         If the order runs out first, start again with the columns that stick out farthest, which
         reaches the rank; raise ValueError, naming the rank, if even that is too few.
         """
         if size <= min(self.problem.n_samples, order.size):
             for j in order:
-                if self.tableau.count[SIZE] == size:
+                if self.tableau.counts[SIZE] == size:
                     break
                 self.add(int(j))
-        if self.tableau.count[SIZE] < size:
+        if self.tableau.counts[SIZE] < size:
             self._fill_by_pivots(size)
         self.refresh()
 
@@ -125,13 +134,15 @@ class Workspace:
     def fill_greedily(self, size: int) -> None:
         """Grow the support to ``size``, each time by the column that lowers the energy most."""
         t = self.tableau
-        while (n_ones := int(t.count[SIZE])) < size:
+        while (n_ones := int(t.counts[SIZE])) < size:
             n_zeros = t.b.size - n_ones
             gamma = t.gamma[:n_zeros]
             gain = np.where(gamma > PIVOT, t.r[:n_zeros] ** 2 / np.maximum(gamma, PIVOT), -1.0)
             for position in np.argsort(-gain, kind="stable"):
                 if gain[position] < 0:
-                    raise ValueError(f"only {n_ones} linearly independent columns; {size} are needed")
+                    raise ValueError(
+                        f"only {n_ones} linearly independent columns; {size} are needed"
+                    )
                 if self.add(int(t.zeros[position])):
                     break
         self.refresh()
@@ -144,30 +155,55 @@ class Workspace:
             self.bring(outcome)
 
     def descend(self, pause: Callable[[], object] = lambda: None) -> int:
-        """Walk down to a swap-local minimum, calling ``pause`` now and then; return the swaps made."""
+        """Walk down to a swap-local minimum, pausing now and then; return the swaps made."""
         t = self.tableau
-        n_zeros = t.b.size - int(t.count[SIZE])
+        n_zeros = t.b.size - int(t.counts[SIZE])
         tally = np.zeros(4, dtype=np.int64)
         while tally[PROPOSED] < n_zeros:
             self.run(descend, self.chunk, tally)
             pause()
         return int(tally[ACCEPTED])
 
+    def prefers_direct(self, acceptance: float) -> bool:
+        """Whether `pair_flip_direct` is the cheaper way to flip pairs at this rate of acceptance.
+
+        By counts of operations, never by the clock, so that a run can be had again.
+        """
+        t = self.tableau
+        k = int(t.counts[SIZE])
+        n_zeros = t.b.size - k
+        direct = (3.0 + 4.0 * acceptance) * k * k
+        tabled = acceptance * (6.0 * n_zeros * k + 2.0 * k * k)
+        if self.problem.gram_is_whole:
+            return direct < tabled
+        if t.columns.size == 0:
+            return False
+        m = self.problem.n_samples
+        return direct + 2.0 * m * k < tabled + acceptance * 2.0 * m * t.b.size
+
+    def use_direct(self, direct: bool) -> None:
+        """Make the tableau ready for `pair_flip` again after `pair_flip_direct`."""
+        t = self.tableau
+        if not direct and t.counts[STALE]:
+            for j in t.ones[: t.counts[SIZE]]:
+                self.bring(int(j))
+            self.refresh()
+
     @property
     def chunk(self) -> int:
         """Proposals that take some hundredths of a second even if all of them are accepted."""
         t = self.tableau
-        size = int(t.count[SIZE])
+        size = int(t.counts[SIZE])
         return 1 + int(5e7 // (1 + size * t.b.size))
 
     def _fill_by_pivots(self, size: int) -> None:
         t = self.tableau
-        t.count[SIZE] = 0
+        t.counts[SIZE] = 0
         t.zeros[:] = np.arange(t.b.size)
         t.r[:], t.gamma[:] = t.b, t.diag
-        t.value[ENERGY] = 0.5 * (1.0 if self.problem.signal_energy else 0.0)
+        t.values[ENERGY] = 0.5 * (1.0 if self.problem.signal_energy else 0.0)
         limit = min(size, self.problem.n_samples)
-        while (rank := int(t.count[SIZE])) < limit:
+        while (rank := int(t.counts[SIZE])) < limit:
             position = int(np.argmax(t.gamma[: t.b.size - rank]))
             if not self.add(int(t.zeros[position])):
                 break

@@ -9,7 +9,7 @@ from scipy import stats
 
 from tests.reference import enumerate_supports, gibbs_law
 
-LEVEL = 1e-3  # with fixed seeds a right sampler passes for ever; a wrong one is far below (see the control)
+LEVEL = 1e-3  # seeds are fixed: a right sampler passes for ever, a wrong one is far below
 
 
 def law_p_value(A, y, k, mu, supports):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from l0anneal import Schedule, SparseProblem, anneal
-from l0anneal.moves import pair_flip
+from l0anneal.moves import pair_flip, pair_flip_direct
 from l0anneal.moves.outcome import OUTSIDE, SLOT
 from l0anneal.rng import stream
 from l0anneal.tableau import ENERGY
@@ -12,7 +12,7 @@ from l0anneal.workspace import Workspace
 from tests.reference import enumerate_supports, random_problem
 from tests.statistical.law import LEVEL, law_p_value, nearly_independent
 
-MOVES = {"pair flip": pair_flip}
+MOVES = {"pair flip": pair_flip, "pair flip, direct": pair_flip_direct}
 CASES = [("gaussian", 0.0), ("gaussian", 0.5), ("gaussian", 3.0), ("duplicates", 0.7)]
 CASES += [("correlated", 1.0), ("low rank", 1.5), ("badly scaled", 2.0)]
 
@@ -31,7 +31,7 @@ def sample(move, problem, k, mu, n_samples, thin, seed):
         workspace.run(move, state, mu * problem.unit_energy, stop, energies, tally)
         if i >= 10:
             supports[i - 10] = workspace.support
-            series[i - 10] = workspace.tableau.value[ENERGY]
+            series[i - 10] = workspace.tableau.values[ENERGY]
     return supports, series
 
 

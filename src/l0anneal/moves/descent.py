@@ -1,10 +1,11 @@
 """The zero-temperature end: swap while any swap lowers the energy."""
 
 import numpy as np
-from numba import njit
 
+from l0anneal._kernel import kernel
 from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
-from l0anneal.tableau import SIZE, delta_swap, refresh, refresh_due, swap
+from l0anneal.pivots import swap
+from l0anneal.tableau import SIZE, delta_swap, refresh, refresh_due
 
 __all__ = ["RESOLUTION", "descend"]
 
@@ -12,16 +13,17 @@ RESOLUTION = 1e-13  # a gain counts if it exceeds this fraction of ‖y‖²; sm
 ROUNDS = 20
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def descend(t, stop, tally):  # type: ignore[no-untyped-def]
     """Walk down to a swap-local minimum: no exchange of one column lowers the energy.
 
     The outside columns are tried in turn, each against its best slot, until a whole round brings
-    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains). ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried
-    since the last gain, so the kernel resumes where it was; it returns once ``stop`` columns were
-    tried, `DONE` or not: the descent has ended when ``tally[PROPOSED]`` reaches N − K.
+    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains).
+    ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried since
+    the last gain, so the kernel resumes where it was. It returns once ``stop`` columns were tried;
+    the descent has ended when ``tally[PROPOSED]`` reaches N − K.
     """
-    n_ones = t.count[SIZE]
+    n_ones = t.counts[SIZE]
     n_zeros = t.b.size - n_ones
     if n_ones == 0:
         tally[PROPOSED] = n_zeros

@@ -2,16 +2,16 @@
 
 import math
 
-from numba import njit
-
+from l0anneal._kernel import kernel
 from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.pivots import swap
 from l0anneal.rng import below, uniform
-from l0anneal.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due, swap
+from l0anneal.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due
 
 __all__ = ["pair_flip"]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
     """Algorithm 1 of the paper, with min for its max: Metropolis at inverse temperature mu.
 
@@ -40,7 +40,7 @@ def pair_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-d
     int
         `DONE`, `SINGULAR`, or the column whose Gram row is needed before it is called again.
     """
-    n_ones = t.count[SIZE]
+    n_ones = t.counts[SIZE]
     n_columns = t.b.size
     n_zeros = n_columns - n_ones
     while tally[PROPOSED] < stop:
@@ -63,5 +63,5 @@ def pair_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-d
                         return SINGULAR
         tally[PROPOSED] += 1
         if tally[PROPOSED] % n_columns == 0:
-            energies[tally[PROPOSED] // n_columns - 1] = t.value[ENERGY]
+            energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
     return DONE

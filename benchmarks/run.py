@@ -1,0 +1,186 @@
+"""Times of the engine, as ratios within one run: ``make bench``, or ``python benchmarks/run.py``.
+
+Single-threaded throughout. Machines are noisy: compare ratios, not seconds.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from l0anneal import Schedule, anneal, ensembles
+from l0anneal.moves import pair_flip
+from l0anneal.moves.outcome import OUTSIDE, SLOT
+from l0anneal.pivots import swap
+from l0anneal.rng import stream
+from l0anneal.tableau import refresh
+from l0anneal.workspace import Workspace
+from paper_numpy import paper_annealing
+
+console = Console(highlight=False)
+PAPER = Schedule.paper()
+MATLAB = {100: 6, 200: 15, 400: 38}
+
+
+def best_of(function, repeats=3):
+    """Least seconds of a few calls, and what the last one returned."""
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        value = function()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds), value
+
+
+def paper_schedule(quick):
+    """Ours against the paper's algorithm, same problem, same schedule."""
+    table = Table(title="The paper's schedule, α = .5, ρ = .2, noise only: seconds per run")
+    for name in ("N", "paper, MATLAB", "its algorithm in NumPy", "l0anneal", "ratio", "refreshing"):
+        table.add_column(name, justify="right")
+    ours_by_n = {}
+    for n in (100, 200, 400):
+        instance = ensembles.noise_only(n, 0.5, random_state=1)
+        k = n // 5
+        anneal(instance.problem, k, Schedule.paper(n=2), polish=False)
+
+        def run(problem=instance.problem, k=k):
+            return anneal(problem, k, PAPER, polish=False, random_state=0)
+
+        ours, result = best_of(run, 5)
+        mus = PAPER.mu[:: 10 if quick else 1]
+        theirs, _ = best_of(lambda i=instance, k=k, m=mus: paper_annealing(i.A, i.y, k, m, 5, 0), 1)
+        theirs *= len(PAPER) / len(mus)
+        workspace = Workspace(instance.problem, k)
+        workspace.fill(k, result.support)
+        each, _ = best_of(lambda t=workspace.tableau: refresh(t), 20)
+        table.add_row(
+            str(n),
+            str(MATLAB[n]),
+            f"{theirs:.2f}",
+            f"{ours:.4f}",
+            f"{theirs / ours:.0f} ×",
+            f"{each * result.refreshes / ours:.1%}",
+        )
+        ours_by_n[n] = ours
+    console.print(table)
+    for n in (800,) if quick else (800, 1600):
+        instance = ensembles.noise_only(n, 0.5, random_state=1)
+        ours_by_n[n], _ = best_of(
+            lambda p=instance.problem, k=n // 5: anneal(p, k, PAPER, polish=False, random_state=0),
+            1,
+        )
+    sizes = np.array(list(ours_by_n))
+    seconds = np.array(list(ours_by_n.values()))
+    slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+    times = ", ".join(f"{n}: {s:.3g} s" for n, s in ours_by_n.items())
+    console.print(f"time ∝ N^{slope:.2f}   ({times}); the paper's order is N³\n")
+
+
+def rejected_proposals():
+    """Nanoseconds per proposal where none is accepted."""
+    table = Table(title="Rejected proposals, α = .5, ρ = .2")
+    table.add_column("N", justify="right")
+    table.add_column("ns each", justify="right")
+    cost = []
+    for n in (100, 200, 400, 800, 1600):
+        instance = ensembles.noise_only(n, 0.5, random_state=1)
+        workspace = Workspace(instance.problem, n // 5)
+        workspace.fill_greedily(n // 5)
+        workspace.descend()
+        state = stream(np.random.SeedSequence(0))
+        count = 10**6
+        energies = np.zeros(count // n + 1)
+
+        def run(workspace=workspace, state=state, energies=energies, count=count):
+            tally = np.zeros(4, dtype=np.int64)
+            tally[SLOT] = tally[OUTSIDE] = -1
+            workspace.run(pair_flip, state, 1e15, count, energies, tally)
+            return tally
+
+        seconds, tally = best_of(run, 5)
+        assert tally[1] == 0
+        cost.append(seconds / count * 1e9)
+        table.add_row(str(n), f"{cost[-1]:.1f}")
+    console.print(table)
+    console.print(f"largest / smallest: {max(cost) / min(cost):.2f} (O(1) per proposal)\n")
+
+
+def accepted_moves():
+    """Rate of the update of an accepted move, beside a matrix product on this machine."""
+    a = np.random.default_rng(0).standard_normal((800, 800))
+    seconds, _ = best_of(lambda: a @ a, 5)
+    dgemm = 2 * 800**3 / seconds / 1e9
+    table = Table(title=f"Accepted moves; DGEMM here: {dgemm:.1f} Gflop/s")
+    for name in ("N", "K", "µs each", "Gflop/s", "of DGEMM"):
+        table.add_column(name, justify="right")
+    for n, k in ((100, 20), (400, 80), (400, 260), (1600, 320)):
+        instance = ensembles.noise_only(n, 0.8, random_state=1)
+        workspace = Workspace(instance.problem, k)
+        workspace.fill(k, np.arange(n))
+        t = workspace.tableau
+        repeats = 2000 if n < 1000 else 200
+        pairs = np.random.default_rng(0).integers(0, [k, n - k], size=(repeats, 2)).tolist()
+
+        def run(t=t, pairs=pairs):
+            for slot, out in pairs:
+                swap(t, slot, out)
+
+        seconds, _ = best_of(run)
+        empty, _ = best_of(lambda t=t, pairs=pairs: [swap.py_func for _ in pairs])
+        seconds = (seconds - empty) / repeats
+        flops = 6 * (n - k) * k + 2 * k * k
+        rate = flops / seconds / 1e9
+        table.add_row(str(n), str(k), f"{seconds * 1e6:.2f}", f"{rate:.1f}", f"{rate / dgemm:.0%}")
+    console.print(table)
+    console.print("(from Python, call overhead included; flops: 6(N − K)K + 2K²)\n")
+
+
+def mean_distortion(count):
+    """The paper's schedule at N = 400 over many instances."""
+    values = []
+    for seed in range(count):
+        instance = ensembles.noise_only(400, 0.5, random_state=1000 + seed)
+        values.append(
+            anneal(instance.problem, 80, PAPER, polish=False, random_state=seed).distortion
+        )
+    error = np.std(values, ddof=1) / np.sqrt(count)
+    console.print(
+        f"distortion of the paper's schedule, N = 400, {count} instances: "
+        f"{np.mean(values):.5f} ± {error:.5f}   (paper: 0.0272 ± 0.0006)\n"
+    )
+
+
+def first_answer():
+    """Import to first answer in a fresh process, kernels cached."""
+    code = (
+        "from l0anneal import ensembles, anneal, Schedule\n"
+        "i = ensembles.noise_only(100, 0.5, random_state=0)\n"
+        "anneal(i.problem, 20, Schedule.paper(), random_state=0)\n"
+    )
+    seconds, _ = best_of(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+    console.print(f"fresh process, import to first answer, N = 100: {seconds:.2f} s\n")
+
+
+def main():
+    """Run all of it, or some."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the slow rival's run")
+    parser.add_argument("--instances", type=int, default=40)
+    options = parser.parse_args()
+    paper_schedule(options.quick)
+    rejected_proposals()
+    accepted_moves()
+    mean_distortion(options.instances)
+    first_answer()
+
+
+if __name__ == "__main__":
+    main()

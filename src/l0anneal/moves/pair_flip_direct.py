@@ -1,0 +1,124 @@
+"""The same move without the outside columns: for hot chains, and for very wide dictionaries.
+
+Where most proposals are accepted it does not pay to keep every outside column's regression at hand.
+Here only U and x are kept, and a proposal computes the one regression that it needs: O(K²), or
+O(MK) where G is not there, against O((N − K) K) for each accepted move of `pair_flip`. The
+proposals, their energies and the law are the same; `Workspace.prefers_direct` chooses.
+"""
+
+import math
+
+from l0anneal._kernel import kernel
+from l0anneal.moves.outcome import ACCEPTED, DONE, PROPOSED, SINGULAR
+from l0anneal.pivots import prepare_swap, swap_inverse
+from l0anneal.rng import below, uniform
+from l0anneal.tableau import (
+    ENERGY,
+    FAULT,
+    FAULT_LIMIT,
+    MOVES,
+    PIVOT,
+    SIZE,
+    STALE,
+    inverse_row,
+    measure_leaving,
+    refresh_due,
+    refresh_inverse,
+)
+
+__all__ = ["pair_flip_direct"]
+
+
+@kernel
+def _cross(t, j, g):  # type: ignore[no-untyped-def]
+    """Fill g with G_jS, from row j of G or from the columns."""
+    row_of_j = t.row_of[j]
+    if row_of_j >= 0:
+        row = t.gram[row_of_j]
+        for m in range(g.size):
+            g[m] = row[t.ones[m]]
+    else:
+        column = t.columns[j]
+        for m in range(g.size):
+            other = t.columns[t.ones[m]]
+            total = 0.0
+            for i in range(column.size):
+                total += column[i] * other[i]
+            g[m] = total
+
+
+@kernel
+def _regress(U, g, v):  # type: ignore[no-untyped-def]
+    """V = U g for a symmetric U of which the lower triangle is kept."""
+    v[:] = 0.0
+    for m in range(g.size):
+        U_m = U[m, :m]
+        g_m = g[m]
+        total = U[m, m] * g_m
+        for n in range(m):
+            total += U_m[n] * g[n]
+            v[n] += U_m[n] * g_m
+        v[m] += total
+
+
+@kernel
+def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
+    """Algorithm 1 of the paper; arguments and return value as `pair_flip`.
+
+    It leaves W, r and γ of the tableau behind (`STALE`) and never needs a row of the Gram matrix.
+    """
+    n_ones = t.counts[SIZE]
+    n_columns = t.b.size
+    n_zeros = n_columns - n_ones
+    g = t.work[0, :n_ones]
+    v = t.work[2, :n_ones]
+    h = t.work[3, :n_ones]
+    t.counts[STALE] = 1
+    while tally[PROPOSED] < stop:
+        if n_ones > 0 and n_zeros > 0:
+            k = below(state, n_ones)
+            p = below(state, n_zeros)
+            chance = uniform(state)
+            j = t.zeros[p]
+            _cross(t, j, g)
+            proposed = True
+            while proposed:  # a second time only if the tableau was refreshed for it
+                proposed = False
+                _regress(t.U, g, v)
+                gamma = t.diag[j]
+                r = t.b[j]
+                for m in range(n_ones):
+                    gamma -= g[m] * v[m]
+                    r -= g[m] * t.x[m]
+                freed = 1.0 / t.U[k, k]
+                w = v[k]
+                gamma += w * w * freed
+                if gamma <= PIVOT * t.diag[j]:
+                    break
+                r += w * freed * t.x[k]
+                inverse = 1.0 / gamma
+                delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r * inverse
+                if chance >= math.exp(-mu * delta):
+                    break
+                u = inverse_row(t, k)
+                if not prepare_swap(t, k, j, gamma, freed, u, v):
+                    break
+                i = t.ones[k]
+                _cross(t, i, h)
+                t.values[FAULT] += measure_leaving(t, k, u, h)
+                if t.values[FAULT] > FAULT_LIMIT and t.counts[MOVES] > 0:
+                    if not refresh_inverse(t):
+                        return SINGULAR
+                    proposed = True
+                    continue
+                swap_inverse(t, k, u, v, freed, inverse, r)
+                t.ones[k] = j
+                t.zeros[p] = i
+                t.counts[MOVES] += 1
+                tally[ACCEPTED] += 1
+                if refresh_due(t) and not refresh_inverse(t):
+                    return SINGULAR
+        tally[PROPOSED] += 1
+        if tally[PROPOSED] % n_columns == 0:
+            energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
+    return DONE

@@ -1,0 +1,247 @@
+"""Pivots of the tableau: what an accepted move does to it.
+
+Let slot k's column go out and outside column p, which is column j, come in. With u = U_k:,
+w = W_pk, v = W_p: − (w/U_kk) u, γ' = γ_p + w²/U_kk and r' = r_p + w x_k/U_kk, each outside column l
+changes by
+
+    s = W_lk/U_kk,   c = G_jl − W_l:·G_jS + s w,   q = c/γ'
+    W_lm ← W_lm − s u_m − q v_m (m ≠ k),   W_lk ← q
+    γ_l ← γ_l + W_lk s − c q,              r_l ← r_l + s x_k − q r'
+
+and the support's own U and x by the two rank-one steps of the paper's matrix-inversion formula.
+"""
+
+from l0anneal._kernel import kernel
+from l0anneal.tableau import (
+    ENERGY,
+    MOVES,
+    PIVOT,
+    SIZE,
+    gram_row,
+    inverse_row,
+    measure_entering,
+    measure_leaving,
+    refreshed_for,
+)
+
+__all__ = ["add", "prepare_swap", "remove", "swap", "swap_inverse"]
+
+
+@kernel
+def prepare_swap(t, k, j, gamma, freed, u, v):  # type: ignore[no-untyped-def]
+    """Turn v from column j's regression on S into that on S without slot k; may j come in?
+
+    False if the support after the exchange is not admissible; gamma is γ'.
+    """
+    if gamma <= PIVOT * t.diag[j]:
+        return False
+    w = v[k]
+    for m in range(u.size):
+        v[m] -= w * freed * u[m]
+    v[k] = 0.0
+    for m in range(u.size):
+        pivot = t.U[m, m] - u[m] * u[m] * freed + v[m] * v[m] / gamma
+        if pivot * t.diag[t.ones[m]] * PIVOT >= 1.0:
+            return False
+    return True
+
+
+@kernel
+def swap_inverse(t, k, u, v, freed, inverse, r):  # type: ignore[no-untyped-def]
+    """The part of an exchange that concerns the support alone: U, x and the energy."""
+    n_ones = u.size
+    x_k = t.x[k]
+    t.values[ENERGY] += 0.5 * x_k * x_k * freed - 0.5 * r * r * inverse
+    for m in range(n_ones):
+        s = u[m] * freed
+        q = v[m] * inverse
+        U_m = t.U[m, : m + 1]
+        for n in range(m + 1):
+            U_m[n] += q * v[n] - s * u[n]
+        t.x[m] -= x_k * s + r * q
+    for m in range(k):
+        t.U[k, m] = -v[m] * inverse
+    for m in range(k + 1, n_ones):
+        t.U[m, k] = -v[m] * inverse
+    t.U[k, k] = inverse
+    t.x[k] = r * inverse
+
+
+@kernel
+def _swap_rows(W, gamma, r, zeros, row, g, u, v, k, w, freed, inverse, x_k, r_new):  # type: ignore[no-untyped-def]
+    """The pass over the outside columns: nearly all of a run's time is spent here.
+
+    It takes arrays, not the tableau, because the compiler then sees what does not change.
+    """
+    n_ones = g.size
+    for l in range(zeros.size):
+        w_l = W[l, :n_ones]
+        w_lk = w_l[k]
+        s = w_lk * freed
+        d = 0.0
+        for m in range(n_ones):
+            d += w_l[m] * g[m]
+        c = row[zeros[l]] - d + s * w
+        q = c * inverse
+        for m in range(n_ones):
+            w_l[m] -= s * u[m] + q * v[m]
+        w_l[k] = q
+        gamma[l] += w_lk * s - c * q
+        r[l] += s * x_k - q * r_new
+
+
+@kernel
+def swap(t, k, p):  # type: ignore[no-untyped-def]
+    """Put outside column p into slot k; the slot's column takes position p outside.
+
+    Returns False, and leaves the support as it is, if the new one would not be admissible.
+    """
+    n_ones = t.counts[SIZE]
+    n_zeros = t.b.size - n_ones
+    j = t.zeros[p]
+    i = t.ones[k]
+    while True:
+        w = t.W[p, k]
+        freed = 1.0 / t.U[k, k]
+        gamma = t.gamma[p] + w * w * freed
+        u = inverse_row(t, k)
+        v = t.work[2, :n_ones]
+        v[:] = t.W[p, :n_ones]
+        if not prepare_swap(t, k, j, gamma, freed, u, v):
+            return False
+        inverse = 1.0 / gamma
+        x_k = t.x[k]
+        r = t.r[p] + w * x_k * freed
+        g = gram_row(t, j, 0)
+        fault = measure_entering(t, p, g, r * inverse)
+        fault += measure_leaving(t, k, u, gram_row(t, i, 3))
+        if not refreshed_for(t, fault):
+            break
+
+    left_over = t.gamma[p] * freed * inverse  # γ of the leaving column, free of cancellation
+    row = t.gram[t.row_of[j]]
+    _swap_rows(t.W, t.gamma, t.r, t.zeros[:n_zeros], row, g, u, v, k, w, freed, inverse, x_k, r)
+
+    q = w * freed * inverse
+    w_p = t.W[p, :n_ones]
+    for m in range(n_ones):
+        w_p[m] = -freed * u[m] - q * v[m]
+    w_p[k] = q
+    t.gamma[p] = left_over
+    t.r[p] = x_k * freed - q * r
+
+    swap_inverse(t, k, u, v, freed, inverse, r)
+    t.ones[k] = j
+    t.zeros[p] = i
+    t.counts[MOVES] += 1
+    return True
+
+
+@kernel
+def add(t, p):  # type: ignore[no-untyped-def]
+    """Put outside column p into a new last slot; the last outside column takes position p.
+
+    Returns False, and leaves the support as it is, if the new one would not be admissible.
+    """
+    n_ones = t.counts[SIZE]
+    n_zeros = t.b.size - n_ones
+    j = t.zeros[p]
+    while True:
+        gamma = t.gamma[p]
+        if gamma <= PIVOT * t.diag[j]:
+            return False
+        inverse = 1.0 / gamma
+        v = t.work[2, :n_ones]
+        v[:] = t.W[p, :n_ones]
+        for m in range(n_ones):
+            if (t.U[m, m] + v[m] * v[m] * inverse) * t.diag[t.ones[m]] * PIVOT >= 1.0:
+                return False
+        r = t.r[p]
+        g = gram_row(t, j, 0)
+        fault = measure_entering(t, p, g, r * inverse)
+        if not refreshed_for(t, fault):
+            break
+
+    t.values[ENERGY] -= 0.5 * r * r * inverse
+
+    row = t.gram[t.row_of[j]]
+    for l in range(n_zeros):
+        w_l = t.W[l, :n_ones]
+        d = 0.0
+        for m in range(n_ones):
+            d += w_l[m] * g[m]
+        c = row[t.zeros[l]] - d
+        q = c * inverse
+        for m in range(n_ones):
+            w_l[m] -= q * v[m]
+        t.W[l, n_ones] = q
+        t.gamma[l] -= c * q
+        t.r[l] -= q * r
+
+    last = n_zeros - 1
+    t.W[p, : n_ones + 1] = t.W[last, : n_ones + 1]
+    t.gamma[p] = t.gamma[last]
+    t.r[p] = t.r[last]
+    t.zeros[p] = t.zeros[last]
+
+    for m in range(n_ones):
+        q = v[m] * inverse
+        U_m = t.U[m, : m + 1]
+        for n in range(m + 1):
+            U_m[n] += q * v[n]
+        t.U[n_ones, m] = -q
+        t.x[m] -= r * q
+    t.U[n_ones, n_ones] = inverse
+    t.x[n_ones] = r * inverse
+    t.ones[n_ones] = j
+    t.counts[SIZE] += 1
+    t.counts[MOVES] += 1
+    return True
+
+
+@kernel
+def remove(t, k):  # type: ignore[no-untyped-def]
+    """Empty slot k; the last slot's column takes its place, the removed one goes outside, last."""
+    n_ones = t.counts[SIZE]
+    n_zeros = t.b.size - n_ones
+    i = t.ones[k]
+    last = n_ones - 1
+    u = inverse_row(t, k)
+    if refreshed_for(t, measure_leaving(t, k, u, gram_row(t, i, 3))):
+        u = inverse_row(t, k)
+    freed = 1.0 / u[k]
+    x_k = t.x[k]
+    t.values[ENERGY] += 0.5 * x_k * x_k * freed
+
+    for l in range(n_zeros):
+        w_l = t.W[l, :n_ones]
+        w_lk = w_l[k]
+        s = w_lk * freed
+        for m in range(n_ones):
+            w_l[m] -= s * u[m]
+        w_l[k] = w_l[last]
+        t.gamma[l] += w_lk * s
+        t.r[l] += s * x_k
+    w_i = t.W[n_zeros, :n_ones]
+    for m in range(n_ones):
+        w_i[m] = -freed * u[m]
+    w_i[k] = w_i[last]
+    t.gamma[n_zeros] = freed
+    t.r[n_zeros] = x_k * freed
+    t.zeros[n_zeros] = i
+
+    for m in range(n_ones):
+        s = u[m] * freed
+        U_m = t.U[m, : m + 1]
+        for n in range(m + 1):
+            U_m[n] -= s * u[n]
+        t.x[m] -= x_k * s
+    for m in range(k):
+        t.U[k, m] = t.U[last, m]
+    for m in range(k + 1, last):
+        t.U[m, k] = t.U[last, m]
+    t.U[k, k] = t.U[last, last]
+    t.x[k] = t.x[last]
+    t.ones[k] = t.ones[last]
+    t.counts[SIZE] -= 1
+    t.counts[MOVES] += 1
