@@ -58,7 +58,7 @@ def main() -> None:
             print(f"MSE of the answer: {instance.mse(result.coef):.2e}\n")
         ax.set(xscale="log", yscale="log", title=title, xlabel="temperature T")
         ax.set_ylabel("per measurement, per column")
-        ax.legend(frameon=False, loc="upper left")
+        ax.legend(frameon=False, loc="lower right")
         ax.spines[["top", "right"]].set_visible(False)
     for suffix in ("png", "svg"):
         figure.savefig(out / f"demo.{suffix}", dpi=150)
