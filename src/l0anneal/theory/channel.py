@@ -92,7 +92,7 @@ def _multiplier(model: Model, delta: float, a: float, guess: float | None) -> tu
     Newton on logit E[p], which is close to linear in Λ both at small and at large A, inside a
     bracket that shrinks with every evaluation (E[p] is increasing in Λ).
     """
-    target = np.log(model.rho / (1.0 - model.rho))
+    target = float(np.log(model.rho) - np.log1p(-model.rho))
     high, low = target, -np.inf  # Λ ≤ logit ρ because a h² ≥ 0
     lam = target - 0.5 * a * delta if guess is None else min(guess, target)
     grids: list = []
@@ -115,12 +115,12 @@ def _multiplier(model: Model, delta: float, a: float, guess: float | None) -> tu
             low = max(low, lam)
         step = -error * ep * eq / ev if ev > 0.0 else np.nan
         if abs(step) <= 4e-15 * (1.0 + abs(lam)) or abs(error) <= 4e-16:
-            return lam, grids
+            return float(lam), grids
         new = lam + step
         if not low < new < high:
             new = 0.5 * (low + high) if np.isfinite(low) else 2.0 * lam - target - 1.0
         if new == lam or (low < new and high - low <= 4e-16 * (1.0 + abs(lam))):
-            return lam, grids
+            return float(lam), grids
         lam = new
     raise ConvergenceError(
         f"the multiplier of E[p] = rho did not converge at Delta={delta:.6g}, a={a:.6g} ({model})"

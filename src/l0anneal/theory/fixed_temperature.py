@@ -207,7 +207,8 @@ class Ladder:
             self._points.append(point)
         hotter = _RUNG if self.heating else 1.0 / _RUNG
         sign = 1.0 if self.heating else -1.0
-        while sign * np.log(temperature / (self._temperatures[-1] * hotter)) > 0.0:
+        goal = max(temperature, _T_COLD)  # colder than that, no branch bends any more
+        while sign * np.log(goal / (self._temperatures[-1] * hotter)) > 0.0:
             now = self._temperatures[-1]
             back = (self._temperatures[-2], self._points[-2]) if len(self._points) > 1 else None
             point, _ = self._advance(now, self._points[-1], back, now * hotter)

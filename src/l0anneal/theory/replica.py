@@ -224,8 +224,13 @@ class ReplicaSymmetric:
         states = [self.at(float(t), branch) for t in np.asarray(list(temperatures), dtype=float)]
         return dataset(states, "temperature", {**asdict(self), "branch": branch})
 
-    def branches(self) -> xarray.Dataset:
+    def branches(self, temperatures: Iterable[float] = ()) -> xarray.Dataset:
         """The whole parametric curve T(a): every branch, the unstable one too.
+
+        Parameters
+        ----------
+        temperatures : iterable of float, optional
+            Points to add on every branch that has this temperature.
 
         Returns
         -------
@@ -234,16 +239,15 @@ class ReplicaSymmetric:
             ``temperature`` and ``branch`` ("cooled", "unstable", "planted", or "stable" for a
             third stable piece).
         """
+        extra = [float(t) / self.variance for t in temperatures]
         states, a = [], []
         for segment in self._segments:
-            name = "unstable"
-            if segment.stable:
-                name = "stable"
-                if segment is self._stable[0]:
-                    name = "cooled"
-                elif segment is self._stable[-1]:
-                    name = "planted"
-            for point in segment.points:
+            name = "stable" if segment.stable else "unstable"
+            if segment is self._stable[0]:
+                name = "cooled"
+            elif segment is self._stable[-1]:
+                name = "planted"
+            for point in segment.with_temperatures(extra):
                 # The end points at T = 0 are limits, not states.
                 if point.temperature > 1e-3 * T_MIN:
                     states.append(observe(point.channel, point.temperature, self.variance, name))
@@ -266,6 +270,11 @@ class ReplicaSymmetric:
             low * self.variance if low > 0.0 else None,
             high * self.variance if math.isfinite(high) else None,
         )
+
+    @cached_property
+    def _memo(self) -> dict[tuple[str, str], State | None]:
+        """Landmarks found so far; each takes a search."""
+        return {}
 
     @cached_property
     def _transition(self) -> Transition | None:
@@ -304,6 +313,8 @@ class ReplicaSymmetric:
     def freezing(self, branch: Branch = "cooled") -> State | None:
         """The state at which the entropy of a branch vanishes; None when it stays positive.
 
+        None also where that happens below 1e-290 times the variance of y.
+
         Below it the replica-symmetric state has fewer than one support, so the distortion stays
         at its value here.
 
@@ -317,6 +328,11 @@ class ReplicaSymmetric:
         if branch == "equilibrium":
             # The planted branch takes over at the transition, so it is the one that may freeze.
             branch = "planted" if self._transition is not None else "cooled"
+        if ("freezing", branch) not in self._memo:
+            self._memo["freezing", branch] = self._find_freezing(branch)
+        return self._memo["freezing", branch]
+
+    def _find_freezing(self, branch: str) -> State | None:
         segment = self._segment(branch)
 
         def entropy(log_t: float) -> float:
@@ -332,13 +348,25 @@ class ReplicaSymmetric:
                 t = math.exp(brentq(entropy, low, high, xtol=1e-14, rtol=1e-14)) * self.variance
                 return self._solve(t, branch, branch, "fixed temperature")
             high = low
-        return None
+        if segment.cold_end != "zero":
+            return None
+        # A branch that ends at T = 0 with a D = 1 freezes for certain: s falls as ½(α-ρ) log T.
+        guess = floor - 2.0 * entropy(floor) / (self.alpha - self.rho)
+        if guess < math.log(1e-290):
+            return None
+        t = math.exp(brentq(entropy, guess - 1.0, floor, xtol=1e-14, rtol=1e-14)) * self.variance
+        return self._solve(t, branch, branch, "fixed temperature")
 
     def at_instability(self, branch: Branch = "cooled") -> State | None:
         """The warmest state on a branch below which replica symmetry is AT-unstable, or None."""
         self._check_branch(branch)
         if branch == "equilibrium":
             branch = "planted" if self._transition is not None else "cooled"
+        if ("instability", branch) not in self._memo:
+            self._memo["instability", branch] = self._find_instability(branch)
+        return self._memo["instability", branch]
+
+    def _find_instability(self, branch: str) -> State | None:
         segment = self._segment(branch)
 
         def excess(log_t: float) -> float:
