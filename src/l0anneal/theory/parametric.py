@@ -11,7 +11,7 @@ thermodynamic branches are the pieces with T > 0 between the extrema of T, which
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -93,6 +93,13 @@ class Segment:
                 return end
         return _between(left, right, lambda p: p.temperature - temperature)
 
+    def with_temperatures(self, temperatures: Iterable[float]) -> list[Point]:
+        """All points, and those at ``temperatures`` within this piece, in order along it."""
+        ends = sorted((self.points[0].temperature, self.points[-1].temperature))
+        added = [self.at(t) for t in temperatures if ends[0] < t < ends[1]]
+        rising = self.points[-1].temperature > self.points[0].temperature
+        return sorted([*self.points, *added], key=lambda p: p.temperature, reverse=not rising)
+
 
 def evaluate(
     model: Model, x: float, log_a: float, direction: np.ndarray, guess: float | None = None
@@ -137,17 +144,16 @@ def _correct(
     return None
 
 
-def _between(left: Point, right: Point, function: Callable[[Point], float]) -> Point:
-    """The point between two neighbours where ``function`` changes sign."""
+def between(left: Point, right: Point) -> Callable[[float], Point]:
+    """The curve between two neighbours, as a function of a fraction from 0 to 1."""
     chord = right.position - left.position
     length = float(np.hypot(*chord))
     direction = chord / length
+    t0, t1 = np.array(left.tangent) * length, np.array(right.tangent) * length
     model = left.channel.model
 
-    def on_curve(fraction: float) -> Point:
+    def on_curve(u: float) -> Point:
         # Cubic Hermite predictor: the curve's tangents are known at both ends.
-        t0, t1 = np.array(left.tangent) * length, np.array(right.tangent) * length
-        u = fraction
         guess = (
             (1 + 2 * u) * (1 - u) ** 2 * left.position
             + u * (1 - u) ** 2 * t0
@@ -162,25 +168,39 @@ def _between(left: Point, right: Point, function: Callable[[Point], float]) -> P
             )
         return point
 
+    return on_curve
+
+
+def _between(left: Point, right: Point, function: Callable[[Point], float]) -> Point:
+    """The point between two neighbours where ``function`` changes sign."""
     if function(left) == 0.0:
         return left
     if function(right) == 0.0:
         return right
+    on_curve = between(left, right)
     root = brentq(lambda u: function(on_curve(u)), 0.0, 1.0, xtol=1e-15, rtol=1e-14)
     return on_curve(float(root))
 
 
-def trace(model: Model, start: np.ndarray, direction: np.ndarray) -> list[Point]:
+def trace(
+    model: Model,
+    start: np.ndarray,
+    direction: np.ndarray,
+    *,
+    t_hot: float = T_HOT,
+    t_cold: float = T_COLD,
+    longest: float = _STEP,
+) -> list[Point]:
     """Follow F = 0 from ``start`` until the curve leaves the temperatures of interest."""
-    a_cold = -np.log(model.s0 * T_COLD)
-    a_hot = -np.log(model.s0 * T_HOT)
+    a_cold = -np.log(model.s0 * t_cold)
+    a_hot = -np.log(model.s0 * t_hot)
     x_top = np.log(model.infinite_temperature()[0]) + 8.0
     first = _correct(model, start, np.array([0.0, 1.0]))
     if first is None:
         raise ConvergenceError(f"no start on the curve F=0 near log(Delta, a)={start} ({model})")
     _, first = evaluate(model, first.x, first.log_a, direction)
     points = [first]
-    step = _STEP
+    step = longest
     while len(points) < _MAX_POINTS:
         last = points[-1]
         tangent = np.array(last.tangent)
@@ -198,7 +218,7 @@ def trace(model: Model, start: np.ndarray, direction: np.ndarray) -> list[Point]
             continue
         points.append(point)
         if bend < 0.005:
-            step = min(2.0 * step, _STEP)
+            step = min(2.0 * step, longest)
         if len(points) > 10 and np.hypot(*(point.position - first.position)) < 0.5 * step:
             points.append(first)  # a closed curve
             return points
