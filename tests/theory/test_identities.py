@@ -161,3 +161,17 @@ def test_units_drop_out(theory, exponent, log_t):
     assert two.delta == pytest.approx(one.delta * unit, rel=1e-9)
     assert two.entropy == pytest.approx(one.entropy, rel=1e-9, abs=1e-10)
     assert two.lam == pytest.approx(one.lam, rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize("parameters", [(0.8231, 0.066, 0, 1, 1), (0.5, 0.1, 0.1, 1, 0.001)])
+def test_narrow_steps_keep_their_digits(parameters):
+    """As T → 0 below freezing Λ → -∞ as 1/T: the selection is a step of vanishing width."""
+    theory = ReplicaSymmetric(*parameters)
+    for t in (1e-4, 1e-6, 1e-8):
+        fixed_t = theory.at(t, "cooled")
+        curve = theory.at(t, "cooled", method="parametric")
+        assert fixed_t.lam < -1e-3 / t
+        assert fixed_t.distortion == pytest.approx(curve.distortion, rel=1e-11)
+        assert fixed_t.d == pytest.approx(curve.d, rel=1e-9)
+        # s is a difference of terms of size Δ/T here.
+        assert fixed_t.entropy == pytest.approx(curve.entropy, abs=1e-15 * fixed_t.delta / t)

@@ -1,5 +1,7 @@
 """The phase diagram, the paper's numbers, and the figures."""
 
+from pathlib import Path
+
 import matplotlib
 import numpy as np
 import pytest
@@ -86,6 +88,15 @@ def test_the_papers_numbers():
     assert floor.ours == pytest.approx(0.00905209, abs=6e-9)
     assert "0.012007" in floor.note
     assert rows["T_c"].ours == pytest.approx(2.941312e-4, rel=5e-7)
+
+
+def test_the_documentation_prints_these_numbers():
+    page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
+    table = page[page.index("## 10.") :].replace("e-0", "e-")
+    for row in paper_numbers():
+        forms = [f"{row.ours:{form}}".replace("e-0", "e-") for form in (".6g", ".7g", ".6e")]
+        assert any(f"| {form} |" in table for form in forms), row.quantity
+        assert row.printed.split()[0] in table
 
 
 def test_the_papers_floor_lies_on_our_curve():

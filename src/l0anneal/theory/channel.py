@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from .errors import ConvergenceError
-from .quadrature import Array, even_gaussian, sigmoid_panels
+from .quadrature import Array, sigmoid_grid
 
 
 @dataclass(frozen=True)
@@ -71,23 +71,26 @@ class _Component:
         return float(self.measure @ values)
 
 
-def _grids(
-    model: Model, delta: float, a: float, lam: float
-) -> list[tuple[float, float, Array, Array]]:
-    """(weight, variance, z², measure) of each Gaussian of the mixture, panels made for Λ."""
+#: Of one Gaussian of the mixture: weight, variance, z², measure, and Λ + a h²/2 on the nodes.
+_Grid = tuple[float, float, Array, Array, Array]
+
+
+def _grids(model: Model, delta: float, a: float, lam: float) -> list[_Grid]:
+    """Panels made for this Λ."""
     variance1 = delta + model.alpha * model.sigma_x2
     mixture = [(1.0, delta)]
     if model.planted:
         mixture = [(1.0 - model.rho_hat, delta), (model.rho_hat, variance1)]
     grids = []
     for weight, variance in mixture:
-        z, measure = even_gaussian(sigmoid_panels(a * variance, lam))
-        grids.append((weight, variance, z * z, measure))
+        grids.append((weight, variance, *sigmoid_grid(a * variance, lam)))
     return grids
 
 
-def _multiplier(model: Model, delta: float, a: float, guess: float | None) -> tuple[float, list]:
-    """Λ with E[p] = ρ, and the grids made for it.
+def _multiplier(
+    model: Model, delta: float, a: float, guess: float | None
+) -> tuple[float, float, list[_Grid]]:
+    """Λ with E[p] = ρ, how far it is from the Λ the grids were made for, and the grids.
 
     Newton on logit E[p], which is close to linear in Λ both at small and at large A, inside a
     bracket that shrinks with every evaluation (E[p] is increasing in Λ).
@@ -95,36 +98,56 @@ def _multiplier(model: Model, delta: float, a: float, guess: float | None) -> tu
     target = float(np.log(model.rho) - np.log1p(-model.rho))
     high, low = target, -np.inf  # Λ ≤ logit ρ because a h² ≥ 0
     lam = target - 0.5 * a * delta if guess is None else min(guess, target)
-    grids: list = []
+    grids: list[_Grid] = []
     made_for = np.inf
     for _ in range(200):
         if not abs(lam - made_for) <= 0.25:  # the step moves by one width per unit of Λ
             grids = _grids(model, delta, a, lam)
             made_for = lam
-        ep = eq = ev = 0.0
-        for weight, variance, z2, measure in grids:
-            u = lam + (0.5 * a * variance) * z2
+        selected, left_out, spread = [], [], []
+        for weight, _, _, measure, exponent in grids:
+            u = exponent + (lam - made_for)
             p, q = expit(u), expit(-u)
-            ep += weight * float(measure @ p)
-            eq += weight * float(measure @ q)
-            ev += weight * float(measure @ (p * q))
-        error = np.log(ep) - np.log(eq) - target if ep > 0.0 and eq > 0.0 else ep - eq
+            selected.append(weight * float(measure @ p))
+            left_out.append(weight * float(measure @ q))
+            spread.append(weight * float(measure @ (p * q)))
+        error, rate = _excess(model, target, selected, left_out, spread)
         if error > 0.0:
             high = min(high, lam)
         else:
             low = max(low, lam)
-        step = -error * ep * eq / ev if ev > 0.0 else np.nan
+        step = -error / rate if rate > 0.0 else np.nan
         if abs(step) <= 4e-15 * (1.0 + abs(lam)) or abs(error) <= 4e-16:
-            return float(lam), grids
+            return float(lam), lam - made_for, grids
+        if abs(step) <= 1e-9:  # Newton squares it: the next one is below rounding
+            return float(lam + step), lam + step - made_for, grids
         new = lam + step
         if not low < new < high:
             new = 0.5 * (low + high) if np.isfinite(low) else 2.0 * lam - target - 1.0
         if new == lam or (low < new and high - low <= 4e-16 * (1.0 + abs(lam))):
-            return float(lam), grids
+            return float(lam), lam - made_for, grids
         lam = new
     raise ConvergenceError(
         f"the multiplier of E[p] = rho did not converge at Delta={delta:.6g}, a={a:.6g} ({model})"
     )
+
+
+def _excess(
+    model: Model, target: float, selected: list[float], left_out: list[float], spread: list[float]
+) -> tuple[float, float]:
+    """How much too large E[p] is, on a logarithmic scale, and the derivative of that in Λ."""
+    ep, eq = sum(selected), sum(left_out)
+    if ep <= 0.0 or eq <= 0.0:
+        return ep - eq, 0.0
+    error = float(np.log(ep) - np.log(eq)) - target
+    if len(selected) == 1 or abs(error) > 0.1:
+        return error, sum(spread) / (ep * eq)
+    # Selected zeros against left-out nonzeros: near ρ = ρ̂ these are small, and E[p] - ρ cancels.
+    room = model.rho - model.rho_hat
+    zeros, nonzeros = selected[0] + max(-room, 0.0), left_out[1] + max(room, 0.0)
+    if zeros <= 0.0 or nonzeros <= 0.0:
+        return error, sum(spread) / (ep * eq)
+    return float(np.log(zeros / nonzeros)), spread[0] / zeros + spread[1] / nonzeros
 
 
 @dataclass(frozen=True)
@@ -154,7 +177,7 @@ class Channel:
     @classmethod
     def at(cls, model: Model, delta: float, a: float, guess: float | None = None) -> Channel:
         """Solve for Λ, starting from ``guess``, and average."""
-        lam, grids = _multiplier(model, delta, a, guess)
+        lam, shift, grids = _multiplier(model, delta, a, guess)
         alpha, b = model.alpha, model.alpha * model.sigma_x2
         components = []
         # Of each average: its value, _l its derivative in Λ, _g its gradient in (log Δ, log a).
@@ -162,10 +185,10 @@ class Channel:
         mass_g = np.zeros(2)
         rhs, rhs_l, rhs_g = model.sigma_xi2, 0.0, np.zeros(2)
         var, var_l, var_g = 0.0, 0.0, np.zeros(2)
-        for k, (weight, variance, z2, measure) in enumerate(grids):
+        for k, (weight, variance, z2, measure, exponent) in enumerate(grids):
             gain = a * variance
             f = (0.5 * gain) * z2
-            u = lam + f
+            u = exponent + shift
             p, q = expit(u), expit(-u)
             components.append(_Component(weight, variance, gain, z2, measure, p, q))
             v = p * q

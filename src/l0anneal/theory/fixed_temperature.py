@@ -15,10 +15,8 @@ from .channel import Channel, Model
 from .errors import ConvergenceError
 from .quadrature import composite
 
-#: Largest relative residual of both saddle-point equations in a returned solution, and what the
-#: rounding of Λ + a h²/2 adds to it where |Λ| is large (a step much narrower than its distance).
+#: Largest relative residual of both saddle-point equations in a returned solution.
 TOLERANCE = 2e-13
-_ROUNDING = 2e-15
 
 #: Newton steps longer than this in log Δ or log D may change branch and are refused.
 _MAX_STEP = 0.3
@@ -60,7 +58,7 @@ def newton(
         lam = channel.lam
         size = float(np.abs(value).max())
         # Two more steps than needed cost little; stop when rounding, not Newton, decides.
-        if size <= TOLERANCE + _ROUNDING * abs(lam) and size >= 0.5 * best:
+        if size <= TOLERANCE and size >= 0.5 * best:
             return point, channel
         best = min(best, size)
         if size <= 1e-15:

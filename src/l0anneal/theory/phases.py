@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,7 @@ class Metastability:
     trapped: float | None
 
 
+@cache
 def metastability(alpha: float, rho_hat: float) -> Metastability:
     """Which ρ between ρ̂ and α are free of the metastable state, without noise.
 

@@ -45,6 +45,25 @@ def even_gaussian(breaks: Array) -> tuple[Array, Array]:
     return z, w * np.exp(-0.5 * z * z) * np.sqrt(2.0 / np.pi)
 
 
+def sigmoid_grid(gain: float, offset: float) -> tuple[Array, Array, Array]:
+    """(z², weights, exponent) of E[f(z)] for even f, with exponent = offset + gain z²/2.
+
+    Around a step at z0 the exponent is gain (z-z0)(z+z0)/2 with z-z0 exact.  The difference of
+    two large numbers would cost digits where the step is narrow compared with z0.
+    """
+    breaks = sigmoid_panels(gain, offset)
+    step = np.sqrt(-2.0 * offset / gain) if gain > 0.0 > offset else np.inf
+    if step >= Z_MAX:
+        z, weights = even_gaussian(breaks)
+        return z * z, weights, offset + (0.5 * gain) * z * z
+    distances = np.concatenate((breaks[breaks < step] - step, _STEP / (gain * step)))
+    distances = np.concatenate((distances, breaks[breaks > step] - step))
+    from_step, weights = composite(np.sort(np.clip(distances, -step, Z_MAX - step)))
+    z = step + from_step
+    weights = weights * np.exp(-0.5 * z * z) * np.sqrt(2.0 / np.pi)
+    return z * z, weights, gain * from_step * (step + 0.5 * from_step)
+
+
 def sigmoid_panels(gain: float, offset: float) -> Array:
     """Panel boundaries in [0, 12] that resolve sigmoid(offset + gain z²/2)."""
     parts = [_UNIT]

@@ -313,7 +313,7 @@ class ReplicaSymmetric:
     def freezing(self, branch: Branch = "cooled") -> State | None:
         """The state at which the entropy of a branch vanishes; None when it stays positive.
 
-        None also where that happens below 1e-290 times the variance of y.
+        None also where that happens below 1e-140 times the variance of y.
 
         Below it the replica-symmetric state has fewer than one support, so the distortion stays
         at its value here.
@@ -352,7 +352,7 @@ class ReplicaSymmetric:
             return None
         # A branch that ends at T = 0 with a D = 1 freezes for certain: s falls as ½(α-ρ) log T.
         guess = floor - 2.0 * entropy(floor) / (self.alpha - self.rho)
-        if guess < math.log(1e-290):
+        if guess < math.log(1e-140):
             return None
         t = math.exp(brentq(entropy, guess - 1.0, floor, xtol=1e-14, rtol=1e-14)) * self.variance
         return self._solve(t, branch, branch, "fixed temperature")
