@@ -15,6 +15,7 @@ from l0anneal.files import read_matrix, read_vector
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
 from l0anneal.schedules import Schedule
+from l0anneal.theory.cli import register as register_theory
 
 __all__ = ["app", "main"]
 
@@ -27,9 +28,7 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _root() -> None:
-    pass
+register_theory(app)
 
 
 @app.command("anneal")
