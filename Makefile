@@ -10,6 +10,11 @@ help:
 	@echo "make bench      times, as ratios in one run"
 	@echo "make lint       ruff and mypy;  make format  rewrites"
 
+# A virtual environment without its interpreter is no environment: make it again.
+ifeq (,$(wildcard $(BIN)/python))
+.PHONY: $(VENV)/.installed
+endif
+
 # The stamp is as old as the last installation: editing pyproject.toml renews it.
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

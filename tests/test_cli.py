@@ -1,5 +1,4 @@
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,12 +10,15 @@ import scipy.io
 import scipy.sparse
 
 from l0anneal import AnnealResult, Schedule, anneal, ensembles
+from l0anneal._compile import warm_up
 from l0anneal.cli import main
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    warm_up()  # so that no word about compiling gets into what is tested
+    Schedule.geometric(0.1, 50.0, n=9, tau=3).save("s.json")
     instance = ensembles.planted(40, 0.6, 0.1, sigma_xi2=1e-3, support="fixed", random_state=0)
     np.save("A.npy", instance.A)
     np.save("y.npy", instance.y)
@@ -30,6 +32,9 @@ def files(tmp_path, monkeypatch):
     np.save("matrix.npy", np.zeros((24, 2)))
     np.savez("two.npz", a=instance.A, b=instance.y)
     (tmp_path / "garbage.npy").write_bytes(b"not numbers")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "inf.json").write_text('{"name": "x", "mu": [1], "tau": [Infinity]}')
     (tmp_path / "words.csv").write_text("a,b\nc,d\n")
     return instance
 
@@ -54,7 +59,6 @@ def test_every_format_gives_the_answer_of_the_python_interface(files, capsys, ma
 
 
 def test_options_mirror_the_function(files, capsys):
-    Schedule.geometric(0.1, 50.0, n=9, tau=3).save("s.json")
     np.savetxt("start.csv", [1, 2, 3, 5])
     code, out, _ = run(
         capsys,
@@ -127,7 +131,13 @@ def test_the_table_fits_a_terminal(files, capsys):
         ("garbage.npy y.npy -k 4", "garbage.npy: not a readable .npy file"),
         ("words.csv y.npy -k 4", "words.csv: not a readable .csv file"),
         ("A.npy y.npy -k 4 --initial-support y.npy", "must be integers"),
-        ("A.npy y.npy -k 4 --plot run.xyz", "xyz"),
+        ("A.npy y.npy -k 4 --plot run.xyz", "a figure can be .png, .svg, .pdf"),
+        ("A.npy y.npy -k 4 --out nowhere/run.npz", "its directory does not exist"),
+        ("A.npy y.npy -k 4 --schedule bad.json", "bad.json: not a saved schedule"),
+        ("A.npy y.npy -k 4 --schedule inf.json", "inf.json: not a saved schedule"),
+        ("A.npy y.npy -k 4 --schedule s.json --tau 3", "a .json file has its own"),
+        ("A.npy y.npy -k 4 --schedule paper --tau 1000000000000000", "out of memory"),
+        ("empty.csv y.npy -k 4", "it holds no numbers"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(files, capsys, arguments, message):
@@ -149,18 +159,29 @@ def test_unknown_format(files, capsys):
 def test_ctrl_c_returns_the_best_so_far(files):
     command = [sys.executable, "-m", "l0anneal", "anneal", "A.npy", "y.npy", "-k", "4", "--json"]
     process = subprocess.Popen(
-        [*command, "--tau", "10000000", "--schedule", "paper"],
+        [*command, "--tau", "1000000", "--schedule", "paper", "--progress"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        bufsize=1,
     )
-    time.sleep(6)  # imports and loads its kernels
+    seen = ""
+    while "ε =" not in seen:  # the bar: the run is under way
+        seen += process.stderr.read(1)
     process.send_signal(signal.SIGINT)
     began = time.perf_counter()
-    out, err = process.communicate(timeout=20)
-    assert time.perf_counter() - began < 1.5
+    out, err = process.communicate(timeout=30)
+    assert time.perf_counter() - began < 2.0
     assert process.returncode == 130, err
     answer = json.loads(out)
     assert answer["interrupted"] is True
     assert len(answer["support"]) == 4
+    assert err.strip().endswith("l0anneal: interrupted")
+
+
+def test_no_arguments_is_the_help(capsys):
+    with pytest.raises(SystemExit):
+        main([])
+    captured = capsys.readouterr()
+    assert "anneal" in captured.out + captured.err
+    assert "l0anneal: \n" not in captured.err

@@ -106,6 +106,7 @@ BAD = [
     (scipy.sparse.csr_array(np.array([[1.0, np.nan]])), np.zeros(1), "A contains NaN"),
     (scipy.sparse.csr_array(np.eye(2) * 1j), np.zeros(2), "real numbers"),
     (np.eye(2), [1e200, 0.0], "out of range"),
+    (np.ma.masked_equal(np.eye(2), 0), [1.0, 0.0], "masked"),
 ]
 
 
@@ -127,9 +128,44 @@ def test_bad_gram_statistics():
         ((G, b, 9.0, 2.5), "n_samples"),
         ((G, b, 0.5, 5), "not the Gram statistics"),
         ((G * np.nan, b, 9.0, 5), "NaN"),
+        ((G, b, 0.0, 5), "not the Gram statistics"),
+        ((G + 2 - 2 * np.eye(3), b, 9.0, 5), "not AᵀA of any A"),
     ]:
         with pytest.raises(ValueError, match=message):
             SparseProblem.from_gram(*arguments)
+
+
+def test_a_gram_matrix_in_single_precision():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((500, 20)).astype(np.float32) * np.float32(1e3) ** rng.uniform(0, 1, 20)
+    y = rng.standard_normal(500).astype(np.float32)
+    gram = sum(block.T @ block for block in np.array_split(A.astype(np.float32), 7)).astype(
+        np.float32
+    )
+    gram[0, 1] *= np.float32(1 + 1e-6)
+    problem = SparseProblem.from_gram(gram, A.T @ y, y @ y, 500)
+    assert problem.energy([1, 5]) == pytest.approx(qr_energy(A.astype(float), y, [1, 5]), rel=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-165, 1e-305, 1e150])
+@pytest.mark.parametrize("form", [np.array, scipy.sparse.csr_array])
+def test_extreme_scales(scale, form):
+    A, y = random_problem(np.random.default_rng(0), 20, 30)
+    expected = anneal(SparseProblem(A, y), 3, SHORT, random_state=0)
+    result = anneal(SparseProblem(form(A * scale), y), 3, SHORT, random_state=0)
+    np.testing.assert_array_equal(result.support, expected.support)
+    assert result.energy == pytest.approx(expected.energy, rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e7])
+def test_a_signal_mostly_out_of_reach(offset):
+    """An offset that no column has must not drown the rest."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 40))
+    A -= A.mean(axis=0)
+    support = [3, 17, 29]
+    y = A[:, support] @ [1.0, -2.0, 0.7] + offset
+    assert anneal(SparseProblem(A, y), 3, random_state=0).support.tolist() == support
 
 
 def test_a_dependent_support_of_a_gram_problem_is_refused():

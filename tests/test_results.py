@@ -68,6 +68,15 @@ def test_entropy_starts_at_the_number_of_supports(result):
     assert result.trajectory["entropy"][0] == pytest.approx(log(comb(50, 6)) / 50, abs=1e-8)
 
 
+def test_no_entropy_where_the_supports_are_not_counted():
+    instance = ensembles.planted(10, 0.8, 0.2, random_state=0)
+    from l0anneal import SparseProblem
+
+    A = np.hstack([instance.A, instance.A])
+    result = anneal(SparseProblem(A, instance.y), 3, Schedule.paper(n=5, tau=1), random_state=0)
+    assert np.isnan(result.trajectory["entropy"]).all()
+
+
 def test_summary_and_plot(result):
     assert f"{result.distortion:.6g}" in result.summary()
     assert max(len(line) for line in result.summary().splitlines()) <= 80

@@ -33,7 +33,6 @@ def warm_up() -> None:
             tally = np.zeros(4, dtype=np.int64)
             tally[SLOT] = tally[OUTSIDE] = -1
             workspace.run(move, state, 0.0, 4, np.zeros(1), tally)
-            workspace.use_direct(False)
         workspace.descend()
     finally:
         timer.cancel()

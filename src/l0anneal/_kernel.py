@@ -10,7 +10,7 @@ from numba import njit
 __all__ = ["kernel"]
 
 _HERE = Path(__file__).parent
-_SHARED = [*(_HERE / name for name in ("rng.py", "tableau.py", "pivots.py"))]
+_SHARED = [*(_HERE / name for name in ("_kernel.py", "rng.py", "tableau.py", "pivots.py"))]
 _SHARED += sorted((_HERE / "moves").glob("*.py"))
 
 # Numba renews a cached kernel when its own file changes, but not when a kernel that it calls in
@@ -24,4 +24,4 @@ _MATH = {"reassoc", "contract", "arcp", "nsz"}
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call, or load it from the cache."""
     function.__qualname__ += f".{_DIGEST}"
-    return njit(cache=True, nogil=True, fastmath=_MATH)(function)
+    return njit(cache=True, nogil=True, fastmath=_MATH, error_model="numpy")(function)

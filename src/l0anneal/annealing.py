@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from l0anneal._compile import warm_up
 from l0anneal.moves import pair_flip, pair_flip_direct
 from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, PROPOSED, SLOT
 from l0anneal.problem import SparseProblem
-from l0anneal.results import AnnealResult
+from l0anneal.results import RESERVED_NAMES, AnnealResult
 from l0anneal.rng import stream
 from l0anneal.schedules import Schedule
 from l0anneal.seeds import RandomState, child, seed_of
@@ -77,7 +77,8 @@ def anneal(
     progress : bool
         Show a bar with the current distortion.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far.
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before
+        the first chain has a support there is none to return, and it raises.
 
     Returns
     -------
@@ -97,14 +98,21 @@ def anneal(
         raise ValueError(f"n_chains must be an integer ≥ 1; got {n_chains!r}")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise ValueError(f"schedule must be a Schedule, such as Schedule.paper(); got {schedule!r}")
+    for name in observables or {}:
+        if name in RESERVED_NAMES:
+            raise ValueError(
+                f"an observable cannot be called {name!r}: the trajectory has it already"
+            )
     start = None if initial_support is None else problem.check_support(initial_support, k)
     seed = seed_of(random_state)
     warm_up()
     with one_blas_thread():
         if schedule is None:
             schedule = Schedule.automatic(problem, k)
-        if problem.gram_is_whole:
-            _ = problem.gram  # once, before the chains share it
+        # once, before the chains share it
+        _ = problem.gram if problem.gram_is_whole else problem.unit_columns
         run = _Run(problem, k, schedule, polish, keep_samples, dict(observables or {}))
         bar = tqdm(
             total=schedule.n_sweeps * n_chains, unit="sweep", disable=not progress, leave=False
@@ -112,9 +120,9 @@ def anneal(
         with bar:
             run.bar = bar
             chains, interrupted = _run_chains(run, seed, start, n_chains, n_jobs, on_interrupt)
-        energies = np.array([problem.energy(chain.support) for chain in chains])
-        best = int(np.argmin(energies))
-        support = chains[best].support
+        supports = [chain.support for chain in chains if chain.support is not None]
+        energies = np.array([problem.energy(support) for support in supports])
+        support = supports[int(np.argmin(energies))]
         x, energy = problem.least_squares(support)
     coef = np.zeros(problem.n_columns)
     coef[support] = x
@@ -124,12 +132,13 @@ def anneal(
         energy=energy,
         n_samples=problem.n_samples,
         schedule=schedule,
+        general_position=problem.in_general_position,
         seed=seed,
         seconds=time.perf_counter() - began,
         interrupted=interrupted,
         refreshes=sum(chain.refreshes for chain in chains),
         chain_energies=energies,
-        chain_supports=np.stack([chain.support for chain in chains]),
+        chain_supports=np.stack(supports),
         mean_energy=np.stack([chain.mean_energy for chain in chains]),
         std_energy=np.stack([chain.std_energy for chain in chains]),
         acceptance=np.stack([chain.acceptance for chain in chains]),
@@ -179,19 +188,23 @@ class _Chain:
         self.observed = {name: np.full(n_mu, np.nan) for name in run.observables}
         shape = (run.schedule.n_sweeps, run.k) if run.keep_samples else (0, 0)
         self.samples = np.full(shape, -1, dtype=np.int32)
-        self.support = np.arange(run.k, dtype=np.int64)
+        self.support: NDArray[np.int64] | None = None  # until there is one
         self.refreshes = 0
 
     def anneal(
         self, run: _Run, seed: np.random.SeedSequence, start: NDArray[np.int64] | None
     ) -> None:
         workspace = Workspace(run.problem, run.k)
+        workspace.pause = run.pause
         order, flips = seed.spawn(2)
-        if start is None:
-            n = run.problem.n_columns
-            workspace.fill(run.k, np.random.default_rng(order).permutation(n))
-        else:
-            workspace.begin_at(start)
+        try:
+            if start is None:
+                n = run.problem.n_columns
+                workspace.fill(run.k, np.random.default_rng(order).permutation(n))
+            else:
+                workspace.begin_at(start)
+        except _Stopped:
+            return
         self.support = workspace.support
         lowest = np.inf
         self.sweeps_done = 0
@@ -202,8 +215,7 @@ class _Chain:
                 if workspace.energy < lowest:
                     lowest, self.support = workspace.energy, workspace.support
             if run.polish:
-                workspace.use_direct(False)
-                workspace.descend(run.pause)
+                workspace.descend()
             self.support = workspace.support
         except _Stopped:
             if workspace.energy < lowest:
@@ -226,9 +238,7 @@ class _Chain:
         tally = np.zeros(4, dtype=np.int64)
         tally[SLOT] = tally[OUTSIDE] = -1
         hottest = 1.0 if a == 0 else float(self.acceptance[a - 1])
-        direct = workspace.prefers_direct(hottest)
-        workspace.use_direct(direct)
-        move = pair_flip_direct if direct else pair_flip
+        move = pair_flip_direct if workspace.prefers_direct(hottest) else pair_flip
         each_sweep = run.keep_samples or bool(observed)
         done = 0
         while done < tau:
@@ -245,7 +255,7 @@ class _Chain:
                 for name in observed:
                     observed[name] += run.observables[name](workspace.coef)
         self.sweeps_done += tau
-        self.mean_energy[a] = energies.mean() * run.problem.unit_energy
+        self.mean_energy[a] = workspace.to_energy(energies.mean())
         if tau > 1:
             self.std_energy[a] = energies.std(ddof=1) * run.problem.unit_energy
         self.acceptance[a] = tally[ACCEPTED] / tally[PROPOSED]
@@ -264,12 +274,12 @@ def _run_chains(
     """Run the chains in threads; chain c has the random stream (seed, c) wherever it runs."""
     chains = [_Chain(run) for _ in range(n_chains)]
     n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
-    futures = [
-        pool.submit(chain.anneal, run, child(seed, c), start) for c, chain in enumerate(chains)
-    ]
     interrupted = False
+    futures: list[Future[None]] = []
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
     try:
+        for c, chain in enumerate(chains):
+            futures.append(pool.submit(chain.anneal, run, child(seed, c), start))
         for future in futures:
             future.result()
     except KeyboardInterrupt:
@@ -279,4 +289,7 @@ def _run_chains(
     finally:
         run.stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
-    return [chain for chain, future in zip(chains, futures) if not future.cancelled()], interrupted
+    begun = [chain for chain in chains if chain.support is not None]
+    if not begun:
+        raise KeyboardInterrupt
+    return begun, interrupted

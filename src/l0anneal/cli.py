@@ -19,6 +19,8 @@ from l0anneal.theory.cli import register as register_theory
 
 __all__ = ["app", "main"]
 
+_FIGURES = (".png", ".svg", ".pdf")
+
 app = typer.Typer(
     name="l0anneal",
     help="The best k columns of a dictionary for a signal, found by annealing.",
@@ -39,8 +41,8 @@ def anneal_command(
     schedule: Annotated[
         str, typer.Option(help="automatic, paper, or a .json file that Schedule.save wrote")
     ] = "automatic",
-    n: Annotated[int, typer.Option(help="Temperatures (automatic and paper)")] = 100,
-    tau: Annotated[int, typer.Option(help="Sweeps at each (automatic and paper)")] = 5,
+    n: Annotated[int | None, typer.Option(help="Temperatures (automatic, paper) [100]")] = None,
+    tau: Annotated[int | None, typer.Option(help="Sweeps at each (automatic, paper) [5]")] = None,
     polish: Annotated[bool, typer.Option(help="End in a swap-local minimum")] = True,
     chains: Annotated[int, typer.Option(help="Independent chains; the best wins")] = 1,
     jobs: Annotated[int, typer.Option(help="Threads to run them in; -1: all cores")] = 1,
@@ -57,6 +59,7 @@ def anneal_command(
     plot: Annotated[Path | None, typer.Option(help="Draw the run (.png, .svg, .pdf)")] = None,
 ) -> None:
     """Find the k columns of A that approximate y best, by simulated annealing."""
+    _check_outputs(out, plot)
     problem = SparseProblem(read_matrix(A), read_vector(y))
     start = None
     if initial_support is not None:
@@ -77,25 +80,40 @@ def anneal_command(
         progress=sys.stderr.isatty() if progress is None else progress,
         on_interrupt="return",
     )
-    if out is not None:
-        result.save(out)
-    if plot is not None:
-        result.plot().savefig(plot, dpi=150)
     if as_json:
         print(json.dumps(_as_json(result)))
     else:
-        _print(result, out, plot)
+        _print(result, out)
+    for what, path in (("result", out), ("figure", plot)):
+        if path is not None:
+            result.save(path) if what == "result" else result.plot().savefig(path, dpi=150)
+            if not as_json:
+                print(f"{what} written to {path}")
     if result.interrupted:
         raise typer.Exit(130)
 
 
-def _schedule(name: str, problem: SparseProblem, k: int, n: int, tau: int) -> Schedule:
-    if name == "automatic":
-        return Schedule.automatic(problem, k, n=n, tau=tau)
-    if name == "paper":
-        return Schedule.paper(n=n, tau=tau)
+def _check_outputs(out: Path | None, plot: Path | None) -> None:
+    """Before the work is done, not after."""
+    for path in (out, plot):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ValueError(f"{path}: its directory does not exist")
+    if plot is not None and plot.suffix.lower() not in _FIGURES:
+        raise ValueError(f"{plot}: a figure can be {', '.join(_FIGURES)}")
+
+
+def _schedule(
+    name: str, problem: SparseProblem, k: int, n: int | None, tau: int | None
+) -> Schedule:
     if name.endswith(".json"):
+        if n is not None or tau is not None:
+            raise ValueError("--n and --tau are for made schedules; a .json file has its own")
         return Schedule.load(name)
+    given = {"n": 100 if n is None else n, "tau": 5 if tau is None else tau}
+    if name == "automatic":
+        return Schedule.automatic(problem, k, **given)
+    if name == "paper":
+        return Schedule.paper(**given)
     raise ValueError(f"--schedule is automatic, paper, or a .json file; got {name!r}")
 
 
@@ -116,7 +134,7 @@ def _as_json(result: AnnealResult) -> dict[str, Any]:
     }
 
 
-def _print(result: AnnealResult, out: Path | None, plot: Path | None) -> None:
+def _print(result: AnnealResult, out: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -135,25 +153,29 @@ def _print(result: AnnealResult, out: Path | None, plot: Path | None) -> None:
     console.print(result.summary())
     if largest.size > 12 and out is None:
         console.print("(all columns: --json, or --out FILE)")
-    for what, path in (("result", out), ("figure", plot)):
-        if path is not None:
-            console.print(f"{what} written to {path}", soft_wrap=True)
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; a mistake of the caller is one line on stderr and exit code 2."""
     try:
         code = app(args, standalone_mode=False)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ArithmeticError) as error:
         message = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else error
         _fail(str(message), 2)
+    except MemoryError as error:
+        _fail(f"out of memory ({error})", 2)
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        code = 130
     except Exception as error:
         # usage errors of the option parser know how to say themselves; anything else is a bug
         if not hasattr(error, "format_message"):
             raise
-        _fail(error.format_message(), 2)
+        message = error.format_message()
+        if not message:  # the help was asked for, and shown
+            sys.exit(2)
+        _fail(message, 2)
+    if code == 130:
+        _fail("interrupted", 130)
     sys.exit(code or 0)
 
 

@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-import numpy as np
-
 from l0anneal import Schedule, anneal, ensembles
 from l0anneal.plotting import COLORS, new_figure
 
@@ -62,9 +60,6 @@ def main() -> None:
         ax.spines[["top", "right"]].set_visible(False)
     for suffix in ("png", "svg"):
         figure.savefig(out / f"demo.{suffix}", dpi=150)
-    np.savez(
-        out / "supports.npz", **{f"run{i}": r.support for i, (_, r) in enumerate(runs.values())}
-    )
     print(f"The picture is {out / 'demo.png'}")
 
 

@@ -60,6 +60,8 @@ def _read_csv(path: Path) -> NDArray[np.float64]:
         header = 0
     except ValueError:
         header = 1
+    if not path.read_text(encoding="utf-8").split("\n", header)[-1].strip():
+        raise ValueError("it holds no numbers")
     return np.loadtxt(path, delimiter=",", skiprows=header, ndmin=2, encoding="utf-8")
 
 

@@ -16,9 +16,12 @@ from l0anneal.tableau import (
     ENERGY,
     MOVES,
     PIVOT,
+    SINGULARITY,
     SIZE,
+    careful_swap,
     gram_row,
     inverse_row,
+    is_near_singular,
     measure_entering,
     measure_leaving,
     refreshed_for,
@@ -31,27 +34,27 @@ __all__ = ["add", "prepare_swap", "remove", "swap", "swap_inverse"]
 def prepare_swap(t, k, j, gamma, freed, u, v):  # type: ignore[no-untyped-def]
     """Turn v from column j's regression on S into that on S without slot k; may j come in?
 
-    False if the support after the exchange is not admissible; gamma is γ'.
+    gamma is γ'. Returns the largest U_mm G_mm after the exchange, −1 if that is not admissible.
     """
     if gamma <= PIVOT * t.diag[j]:
-        return False
+        return -1.0
+    largest = t.diag[j] / gamma
     w = v[k]
     for m in range(u.size):
         v[m] -= w * freed * u[m]
     v[k] = 0.0
     for m in range(u.size):
-        pivot = t.U[m, m] - u[m] * u[m] * freed + v[m] * v[m] / gamma
-        if pivot * t.diag[t.ones[m]] * PIVOT >= 1.0:
-            return False
-    return True
+        if m != k:
+            pivot = t.U[m, m] - u[m] * u[m] * freed + v[m] * v[m] / gamma
+            largest = max(largest, pivot * t.diag[t.ones[m]])
+    return largest if largest * PIVOT < 1.0 else -1.0
 
 
 @kernel
 def swap_inverse(t, k, u, v, freed, inverse, r):  # type: ignore[no-untyped-def]
-    """The part of an exchange that concerns the support alone: U, x and the energy."""
+    """The part of an exchange that concerns the support alone: U and x."""
     n_ones = u.size
     x_k = t.x[k]
-    t.values[ENERGY] += 0.5 * x_k * x_k * freed - 0.5 * r * r * inverse
     for m in range(n_ones):
         s = u[m] * freed
         q = v[m] * inverse
@@ -103,21 +106,28 @@ def swap(t, k, p):  # type: ignore[no-untyped-def]
     while True:
         w = t.W[p, k]
         freed = 1.0 / t.U[k, k]
+        x_k = t.x[k]
         gamma = t.gamma[p] + w * w * freed
+        r = t.r[p] + w * x_k * freed
+        delta = 0.5 * x_k * x_k * freed - 0.5 * r * r / gamma
+        careful = is_near_singular(t, gamma, j)
+        if careful:
+            delta, _, gamma, r = careful_swap(t, k, j, t.W[p, :n_ones])
         u = inverse_row(t, k)
         v = t.work[2, :n_ones]
         v[:] = t.W[p, :n_ones]
-        if not prepare_swap(t, k, j, gamma, freed, u, v):
+        singularity = prepare_swap(t, k, j, gamma, freed, u, v)
+        if singularity < 0.0:
             return False
         inverse = 1.0 / gamma
-        x_k = t.x[k]
-        r = t.r[p] + w * x_k * freed
         g = gram_row(t, j, 0)
         fault = measure_entering(t, p, g, r * inverse)
         fault += measure_leaving(t, k, u, gram_row(t, i, 3))
-        if not refreshed_for(t, fault):
+        if not refreshed_for(t, 0.0 if careful else fault):
             break
 
+    t.values[ENERGY] += delta
+    t.values[SINGULARITY] = singularity
     left_over = t.gamma[p] * freed * inverse  # γ of the leaving column, free of cancellation
     row = t.gram[t.row_of[j]]
     _swap_rows(t.W, t.gamma, t.r, t.zeros[:n_zeros], row, g, u, v, k, w, freed, inverse, x_k, r)
@@ -153,9 +163,12 @@ def add(t, p):  # type: ignore[no-untyped-def]
         inverse = 1.0 / gamma
         v = t.work[2, :n_ones]
         v[:] = t.W[p, :n_ones]
+        singularity = t.diag[j] * inverse
         for m in range(n_ones):
-            if (t.U[m, m] + v[m] * v[m] * inverse) * t.diag[t.ones[m]] * PIVOT >= 1.0:
-                return False
+            pivot = (t.U[m, m] + v[m] * v[m] * inverse) * t.diag[t.ones[m]]
+            singularity = max(singularity, pivot)
+        if singularity * PIVOT >= 1.0:
+            return False
         r = t.r[p]
         g = gram_row(t, j, 0)
         fault = measure_entering(t, p, g, r * inverse)
@@ -163,7 +176,7 @@ def add(t, p):  # type: ignore[no-untyped-def]
             break
 
     t.values[ENERGY] -= 0.5 * r * r * inverse
-
+    t.values[SINGULARITY] = singularity
     row = t.gram[t.row_of[j]]
     for l in range(n_zeros):
         w_l = t.W[l, :n_ones]
@@ -245,3 +258,6 @@ def remove(t, k):  # type: ignore[no-untyped-def]
     t.ones[k] = t.ones[last]
     t.counts[SIZE] -= 1
     t.counts[MOVES] += 1
+    t.values[SINGULARITY] = 0.0
+    for m in range(last):
+        t.values[SINGULARITY] = max(t.values[SINGULARITY], t.U[m, m] * t.diag[t.ones[m]])

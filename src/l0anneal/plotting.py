@@ -61,6 +61,8 @@ def plot_anneal(result: AnnealResult) -> Figure:
     mu = trajectory["mu"].to_numpy()
     # one axis for all three: μ = 0 is at infinite temperature and has no place on a log axis
     shown = mu > 1e-6 * mu[-1]
+    if not shown.any():
+        raise ValueError("the run has no temperature but infinity: there is nothing to draw")
     temperature = 1.0 / mu[shown]
     entropy = trajectory["entropy"].to_numpy()[shown]
     panels = 3 if np.isfinite(entropy).any() else 2

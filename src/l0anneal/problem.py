@@ -73,7 +73,7 @@ class SparseProblem:
         self.signal_energy = _square(self._signal_norm)
         with one_blas_thread():
             self.column_norms = self._norms()
-            self._b = self._correlate(self.y / (self._signal_norm or 1.0))
+            self._set_unit(self._correlate(self.y / (self._signal_norm or 1.0)))
 
     @classmethod
     def from_gram(
@@ -102,9 +102,8 @@ class SparseProblem:
         G = np.asarray(gram)
         if G.ndim != 2 or G.shape[0] != G.shape[1] or G.shape[0] == 0:
             raise ValueError(f"gram must be a square matrix AᵀA; got shape {G.shape}")
+        tolerance = 1e-3 if G.dtype.itemsize < 8 and G.dtype.kind == "f" else 1e-8
         G = _as_float(G, "gram")
-        if not np.allclose(G, G.T, rtol=1e-8, atol=1e-8 * float(np.max(np.abs(np.diag(G))))):
-            raise ValueError("gram must be symmetric (AᵀA); the one given is not")
         n = G.shape[0]
         if np.min(np.diag(G)) < 0:
             raise ValueError("gram has a negative number on its diagonal; AᵀA cannot have one")
@@ -112,11 +111,7 @@ class SparseProblem:
         signal_energy = float(signal_energy)
         if not (math.isfinite(signal_energy) and signal_energy >= 0):
             raise ValueError(f"signal_energy is ‖y‖²: finite and ≥ 0; got {signal_energy}")
-        if (
-            isinstance(n_samples, bool)
-            or not isinstance(n_samples, numbers.Integral)
-            or n_samples < 1
-        ):
+        if not _is_integer(n_samples) or n_samples < 1:
             raise ValueError(f"n_samples must be an integer ≥ 1; got {n_samples!r}")
         self.A = None
         self.y = None
@@ -125,15 +120,31 @@ class SparseProblem:
         self._signal_norm = math.sqrt(signal_energy)
         self.column_norms = np.sqrt(np.diag(G))
         scale = self._scale
-        self._b = b / scale / (self._signal_norm or 1.0)
-        if np.max(np.abs(self._b)) > 1 + 1e-6:
+        b = b / scale / (self._signal_norm or 1.0)
+        if np.max(np.abs(b)) > (1 + tolerance if self._signal_norm else 0.0):
             raise ValueError(
                 "these are not the Gram statistics of any (A, y): some |correlation| exceeds "
                 "√(gram_jj · signal_energy). Is signal_energy ‖y‖², not ½‖y‖²?"
             )
+        self._set_unit(b)
         scaled = G / scale[:, None] / scale[None, :]
+        if np.max(np.abs(scaled - scaled.T)) > tolerance:
+            raise ValueError("gram must be symmetric (AᵀA); the one given is not")
+        if np.max(np.abs(scaled)) > 1 + tolerance:
+            raise ValueError("gram is not AᵀA of any A: some |gram_ij| exceeds √(gram_ii gram_jj)")
         self.__dict__["gram"] = 0.5 * (scaled + scaled.T)
         return self
+
+    def _set_unit(self, b: Floats) -> None:
+        """Choose the engine's unit of energy: what the columns can reach of the signal at most.
+
+        b are the correlations of the unit columns with the unit signal. Where most of the signal is
+        out of reach, as with an offset that no column has, ‖y‖² would dwarf every change of the
+        energy.
+        """
+        reach = min(1.0, float(np.sum(b**2))) or 1.0
+        self._b = b / math.sqrt(reach)
+        self._unit = self._signal_norm * math.sqrt(reach)
 
     def __repr__(self) -> str:
         source = "AᵀA" if self.A is None else type(self.A).__name__
@@ -149,26 +160,33 @@ class SparseProblem:
         S = self.check_support(support)
         scale = self._scale[S]
         if self.A is None:
-            x, energy = self._least_squares_from_gram(S)
-        else:
-            columns = self._columns(S) / scale
-            assert self.y is not None
-            target = self.y / (self._signal_norm or 1.0)
-            with one_blas_thread():
-                x = np.zeros(S.size)
-                if S.size:
-                    # pivoted QR, which also serves dependent columns; and once more on what is left
-                    for _ in range(2):
-                        x += scipy.linalg.lstsq(
-                            columns, target - columns @ x, cond=1e-12, lapack_driver="gelsy"
-                        )[0]
-                residual = target - columns @ x
-            energy = 0.5 * float(residual @ residual)
+            return self._least_squares_from_gram(S)
+        columns = self._columns(S) / scale
+        assert self.y is not None
+        target = self.y / (self._signal_norm or 1.0)
+        with one_blas_thread():
+            x = np.zeros(S.size)
+            if S.size:
+                # pivoted QR, which also serves dependent columns; and once more on what is left
+                for _ in range(2):
+                    x += scipy.linalg.lstsq(
+                        columns, target - columns @ x, cond=1e-12, lapack_driver="gelsy"
+                    )[0]
+            residual = target - columns @ x
+        energy = 0.5 * float(residual @ residual)
         return x * (self._signal_norm / scale), energy * self.signal_energy
 
     def energy(self, support: ArrayLike) -> float:
         """Return ½‖y − Ax‖² with the best coefficients on ``support``."""
         return self.least_squares(support)[1]
+
+    def rank(self) -> int:
+        """The rank of A, from the singular values of its unit-norm columns (or of AᵀA)."""
+        with one_blas_thread():
+            if self.A is None:
+                return int(np.linalg.matrix_rank(self.gram, hermitian=True))
+            columns = np.hstack([block for _, block in self._column_blocks()]) / self._scale
+            return int(np.linalg.matrix_rank(columns))
 
     def check_support(self, support: ArrayLike, size: int | None = None) -> NDArray[np.int64]:
         """Return ``support`` as distinct column indices, or raise ValueError."""
@@ -189,7 +207,7 @@ class SparseProblem:
 
     def check_size(self, n_nonzero: Any) -> int:
         """Return ``n_nonzero`` as an int between 0 and N, or raise ValueError."""
-        if isinstance(n_nonzero, bool) or not isinstance(n_nonzero, numbers.Integral):
+        if not _is_integer(n_nonzero):
             raise ValueError(
                 f"n_nonzero must be an integer, the number of columns; got {n_nonzero!r}"
             )
@@ -206,7 +224,7 @@ class SparseProblem:
         n = self.n_columns
         with one_blas_thread():
             if scipy.sparse.issparse(self.A):
-                scaled = self.A @ scipy.sparse.diags_array(1.0 / self._scale)
+                scaled = _divide_columns(self.A, self._scale)
                 return np.ascontiguousarray((scaled.T @ scaled).toarray())
             G = np.zeros((n, n))
             rows = max(1, _BLOCK_BYTES // (8 * n))
@@ -226,6 +244,16 @@ class SparseProblem:
         columns /= self._scale[:, None]
         return columns
 
+    @cached_property
+    def in_general_position(self) -> bool:
+        """Whether no zero column and, as far as the Gram matrix is whole, no parallel pair is there."""
+        if np.any(self.column_norms == 0):
+            return False
+        if not self.gram_is_whole:
+            return True
+        off_diagonal = np.abs(self.gram - np.diag(np.diag(self.gram)))
+        return bool(np.max(off_diagonal) < 1 - 1e-7)
+
     @property
     def gram_is_whole(self) -> bool:
         """Whether chains get the whole Gram matrix, or rows on demand."""
@@ -243,17 +271,18 @@ class SparseProblem:
 
     @property
     def unit_energy(self) -> float:
-        """Energy, in the caller's units, of one engine unit: ‖y‖² (1 for a zero signal)."""
-        return self.signal_energy if self._signal_norm else 1.0
+        """Energy, in the caller's units, of one engine unit (1 for a zero signal)."""
+        return self._unit**2 if self._unit else 1.0
 
     def unit_diagonal(self, ridge: float = 0.0) -> Floats:
         """Diagonal of the engine's Gram matrix with ``ridge`` on the caller's columns."""
-        return (self.column_norms > 0) + ridge / self._scale**2
+        diagonal = (self.column_norms > 0).astype(np.float64)
+        return diagonal + ridge / self._scale**2 if ridge else diagonal
 
     def from_unit_coef(self, x: Floats, support: NDArray[np.int64]) -> Floats:
         """Dense coefficients, in the caller's units, of the engine's x on ``support``."""
         coef = np.zeros(self.n_columns)
-        coef[support] = x * (self._signal_norm / self._scale[support])
+        coef[support] = x * (self._unit / self._scale[support])
         return coef
 
     # ------------------------------------------------------------ private
@@ -278,7 +307,7 @@ class SparseProblem:
                 self.A.max(axis=0).toarray(), -self.A.min(axis=0).toarray()
             ).ravel()
             safe = np.where(largest > 0, largest, 1.0)
-            squares = (self.A @ scipy.sparse.diags_array(1.0 / safe)).power(2).sum(axis=0)
+            squares = _divide_columns(self.A, safe).power(2).sum(axis=0)
             return np.asarray(largest * np.sqrt(np.asarray(squares).ravel()))
         norms = np.empty(self.n_columns)
         for cut, block in self._column_blocks():
@@ -303,18 +332,21 @@ class SparseProblem:
     def _least_squares_from_gram(self, S: NDArray[np.int64]) -> tuple[Floats, float]:
         G = self.gram[np.ix_(S, S)]
         b = self._b[S]
-        total = 1.0 if self._signal_norm else 0.0
-        if not S.size:
-            return np.zeros(0), 0.5 * total
-        with one_blas_thread():
-            try:
-                factor = scipy.linalg.cho_factor(G)
-            except np.linalg.LinAlgError:
-                raise ValueError("the columns of this support are linearly dependent") from None
-            x = scipy.linalg.cho_solve(factor, b)
-            for _ in range(3):
-                x = x + scipy.linalg.cho_solve(factor, b - G @ x)
-        return x, max(0.0, 0.5 * float(total - 2 * b @ x + x @ G @ x))
+        x = np.zeros(S.size)
+        if S.size:
+            with one_blas_thread():
+                try:
+                    factor = scipy.linalg.cho_factor(G)
+                except np.linalg.LinAlgError:
+                    raise ValueError("the columns of this support are linearly dependent") from None
+                for _ in range(4):  # iterative refinement
+                    x = x + scipy.linalg.cho_solve(factor, b - G @ x)
+        explained = float(2 * b @ x - x @ G @ x) * self.unit_energy
+        return x * (self._unit / self._scale[S]), max(0.0, 0.5 * (self.signal_energy - explained))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _check_dictionary(A: Any) -> Any:
@@ -330,6 +362,8 @@ def _check_dictionary(A: Any) -> Any:
             A.sum_duplicates()
         values = A.data
     else:
+        if isinstance(A, np.ma.MaskedArray):
+            raise ValueError("A is a masked array; fill or drop what is masked")
         A = A if isinstance(A, np.ndarray) else np.asarray(A)
         if A.ndim != 2:
             raise ValueError(f"A must be a matrix of shape (M, N); got {A.ndim} dimension(s)")
@@ -378,6 +412,13 @@ def _norms_of_columns(block: Floats) -> Floats:
     largest = np.max(np.abs(block), axis=0)
     safe = np.where(largest > 0, largest, 1.0)
     return largest * np.sqrt(np.sum((block / safe) ** 2, axis=0))
+
+
+def _divide_columns(A: Any, divisors: Floats) -> Any:
+    """A sparse matrix with each column divided by a number, however small that is."""
+    A = A.copy()
+    A.data = A.data / np.repeat(divisors, np.diff(A.indptr))
+    return A
 
 
 def _norm(v: Floats) -> float:

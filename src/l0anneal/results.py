@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["AnnealResult"]
 
 _FORMAT = "l0anneal.AnnealResult/1"
+
+RESERVED_NAMES = frozenset(
+    {"mu", "sweeps", "temperature", "distortion", "distortion_std", "acceptance", "free_entropy"}
+    | {"entropy", "energy", "support", "agrees", "chain", "slot"}
+)
 Floats = NDArray[np.float64]
 
 
@@ -34,11 +39,11 @@ class AnnealResult:
         The chosen columns, sorted.
     coef : ndarray of shape (N,)
         Least-squares coefficients on the support, zero elsewhere; from a QR factorisation of the
-        columns, not from the run's own numbers.
+        columns (a problem given by its Gram matrix: refined Cholesky), not from the run's numbers.
     energy, distortion : float
         ½‖y − A coef‖², and that divided by M.
     schedule, seed : Schedule, int
-        What was run; ``anneal(problem, k, schedule, random_state=seed)`` gives it again.
+        What was run; given again, with the other arguments the same, they give the same result.
     seconds : float
         Wall-clock time.
     interrupted : bool
@@ -52,6 +57,7 @@ class AnnealResult:
     energy: float
     n_samples: int
     schedule: Schedule
+    general_position: bool  # no support was excluded because its columns are dependent
     seed: int
     seconds: float
     interrupted: bool
@@ -90,7 +96,8 @@ class AnnealResult:
         (mean and standard deviation over the sweeps at that temperature), ``acceptance``, and, per
         column, ``free_entropy`` g = log G / N and ``entropy`` s = g + μ⟨E⟩/N by thermodynamic
         integration from μ = 0, where log G is the log of the number of supports, C(N, k) for a
-        dictionary in general position. The last two are NaN if the schedule does not begin there.
+        dictionary in general position. The last two are NaN if the schedule does not begin there,
+        or if the dictionary has zero columns or pairs of parallel ones.
         """
         import xarray as xr
 
@@ -162,7 +169,7 @@ class AnnealResult:
         run = np.isfinite(energy)
         steps = np.flatnonzero(run & np.append(True, np.diff(mu) > 0))
         # where μ₁ is not 0 the first stretch is μ₁⟨E⟩, right if it is too short to matter
-        if steps.size == 0 or mu[0] * energy[0] > 1e-3:
+        if not self.general_position or steps.size == 0 or mu[0] * energy[0] > 1e-3:
             return np.full(mu.size, np.nan)
         integral = mu[0] * energy[0] + np.zeros(mu.size)
         if steps.size > 1:
@@ -226,7 +233,15 @@ class AnnealResult:
             )
 
 
-_SCALARS = ("energy", "n_samples", "seed", "seconds", "interrupted", "refreshes")
+_SCALARS = (
+    "energy",
+    "n_samples",
+    "general_position",
+    "seed",
+    "seconds",
+    "interrupted",
+    "refreshes",
+)
 _ARRAYS = (
     "support",
     "coef",

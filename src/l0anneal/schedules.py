@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from l0anneal._blas import one_blas_thread
+from l0anneal._compile import warm_up
 from l0anneal.problem import SparseProblem
 from l0anneal.tableau import PIVOT, SIZE
 from l0anneal.workspace import Workspace
@@ -43,6 +45,10 @@ class Schedule:
     name: str = "custom"
 
     def __post_init__(self) -> None:
+        if any(tau != math.floor(tau) for tau in self.tau if math.isfinite(tau)):
+            raise ValueError("sweeps are counted: each tau must be an integer")
+        object.__setattr__(self, "mu", tuple(float(mu) for mu in self.mu))
+        object.__setattr__(self, "tau", tuple(int(tau) for tau in self.tau))
         if len(self.mu) == 0 or len(self.mu) != len(self.tau):
             raise ValueError(
                 "a schedule needs as many sweep counts as inverse temperatures, at least one; "
@@ -105,7 +111,9 @@ class Schedule:
         """
         k = problem.check_size(n_nonzero)
         n = _positive(n, "n")
-        hot, cold = _energy_scales(problem, k)
+        warm_up()
+        with one_blas_thread():
+            hot, cold = _energy_scales(problem, k)
         mu_min, mu_max = 0.5 / hot, 20.0 / cold
         lead_in = np.linspace(0.0, mu_min, n // 10, endpoint=False)
         mu = np.concatenate((lead_in, np.geomspace(mu_min, mu_max, n - lead_in.size)))
@@ -113,6 +121,8 @@ class Schedule:
 
     @classmethod
     def _make(cls, mu: NDArray[np.floating], tau: Any, name: str) -> Schedule:
+        if mu.ndim != 1 or np.ndim(tau) > 1:
+            raise ValueError("a schedule is a list: mu and tau must have one dimension")
         taus = np.broadcast_to(np.asarray(tau), mu.shape) if np.ndim(tau) == 0 else np.asarray(tau)
         if not np.issubdtype(taus.dtype, np.integer):
             raise ValueError(f"tau counts sweeps and must be an integer; got {tau!r}")
@@ -154,12 +164,8 @@ class Schedule:
     def from_dict(cls, data: dict[str, Any]) -> Schedule:
         """Read what `to_dict` wrote."""
         try:
-            return cls(
-                tuple(float(m) for m in data["mu"]),
-                tuple(int(s) for s in data["tau"]),
-                str(data["name"]),
-            )
-        except (KeyError, TypeError) as error:
+            return cls(tuple(data["mu"]), tuple(data["tau"]), str(data["name"]))
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError('a schedule is {"name": ..., "mu": [...], "tau": [...]}') from error
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -169,7 +175,10 @@ class Schedule:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Schedule:
         """Read what `save` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ValueError(f"{path}: not a saved schedule ({error})") from error
 
 
 def _positive(value: Any, name: str) -> int:
@@ -189,13 +198,14 @@ def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:
         return 1.0, 1.0
     workspace = Workspace(problem, k)
     workspace.fill(k, np.random.default_rng(0).permutation(n))
-    hot = float(np.mean(np.abs(_exchange_costs(workspace))))
+    random_costs = np.abs(_exchange_costs(workspace))
+    hot = float(np.sum(random_costs)) / max(1, random_costs.size)
     workspace = Workspace(problem, k)
     workspace.fill_greedily(k)
     workspace.descend()
     costs = _exchange_costs(workspace)
     costs = costs[costs > 1e-12]
-    if hot <= 1e-12 or costs.size == 0:
+    if not hot > 1e-12 or costs.size == 0:
         return 1.0, 1.0
     return hot, min(hot, float(np.quantile(costs, 1e-3)))
 

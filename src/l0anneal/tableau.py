@@ -24,14 +24,19 @@ property of the support, not of the move, so a chain that refuses to leave the a
 still obeys detailed balance, and its law is the Gibbs law on them. Zero columns, and two copies of
 one column, are never admissible.
 
+Energy. The running energy counts from the empty support, so that it is accurate also where most of
+the signal is out of the dictionary's reach; ½‖y‖² is added outside.
+
 Errors. Rounding grows with accepted moves, exponentially so where supports are near-singular. Each
 move therefore measures, for O(K), how well the rows that it is about to use satisfy the equations
 above. The largest such defect since the last refresh is the *gauge*; what these defects do to the
 energy of the new support, the *fault*, is known before the move is made. The rule: `refresh`, which
 recomputes everything by Cholesky, comes before a move that would bring the sum of faults above
 `FAULT_LIMIT` ‖y‖², and after a move if the gauge exceeds `GAUGE_LIMIT` or `MOVES_PER_COLUMN` K +
-`MOVES_AT_LEAST` moves were made. What is left is the rounding of G itself, about 1e-16 ‖x‖² in the
-energy, which `PIVOT` bounds.
+`MOVES_AT_LEAST` moves were made. A fresh tableau of a near-singular support is itself off by its
+condition number times 1e-16. Where the present or the proposed support has a column with less than
+`CAREFUL` off the others' span, changes of the energy are therefore computed by `careful_swap`, in
+O(K²), from formulas whose error is quadratic in that of the tableau.
 """
 
 from typing import NamedTuple
@@ -42,6 +47,7 @@ from numpy.typing import NDArray
 from l0anneal._kernel import kernel
 
 PIVOT = 1e-7
+CAREFUL = 1e-3
 GAUGE_LIMIT = 1e-8
 FAULT_LIMIT = 5e-11
 MOVES_PER_COLUMN = 20
@@ -49,7 +55,7 @@ MOVES_AT_LEAST = 100
 
 # indices into Tableau.counts and Tableau.values
 SIZE, MOVES, REFRESHES, CLOCK, STALE = range(5)
-ENERGY, GAUGE, FAULT, SIGNAL = range(4)
+ENERGY, GAUGE, FAULT, SINGULARITY = range(4)
 
 
 class Tableau(NamedTuple):
@@ -79,7 +85,6 @@ def empty_tableau(
     columns: NDArray[np.float64],
     diag: NDArray[np.float64],
     b: NDArray[np.float64],
-    signal_energy: float,
     capacity: int,
 ) -> Tableau:
     """Return the tableau of the empty support, with room for ``capacity`` columns."""
@@ -100,8 +105,88 @@ def empty_tableau(
         work=np.zeros((4, capacity)),
         used=np.zeros(gram.shape[0], dtype=np.int64),
         counts=np.zeros(5, dtype=np.int64),
-        values=np.array([0.5 * signal_energy, 0.0, 0.0, signal_energy]),
+        values=np.zeros(4),
     )
+
+
+@kernel
+def inverse_row(t, k):  # type: ignore[no-untyped-def]
+    """Put row k of U, of which only the lower triangle is kept, into scratch and return it."""
+    n_ones = t.counts[SIZE]
+    u = t.work[1, :n_ones]
+    u[: k + 1] = t.U[k, : k + 1]
+    for m in range(k + 1, n_ones):
+        u[m] = t.U[m, k]
+    return u
+
+
+@kernel
+def _support_gram(t):  # type: ignore[no-untyped-def]
+    """G_SS, from the rows of G if they are there, and from the columns if not."""
+    n_ones = t.counts[SIZE]
+    there = True
+    for m in range(n_ones):
+        there = there and t.row_of[t.ones[m]] >= 0
+    if there:
+        G = np.empty((n_ones, n_ones))
+        for m in range(n_ones):
+            row = t.gram[t.row_of[t.ones[m]]]
+            for n in range(n_ones):
+                G[m, n] = row[t.ones[n]]
+    else:
+        chosen = np.empty((n_ones, t.columns.shape[1]))
+        for m in range(n_ones):
+            chosen[m] = t.columns[t.ones[m]]
+        G = np.dot(chosen, chosen.T)
+    for m in range(n_ones):
+        G[m, m] = t.diag[t.ones[m]]
+    return G
+
+
+@kernel
+def careful_swap(t, k, j, w_j):  # type: ignore[no-untyped-def]
+    """Energy change when column j takes slot k, and what makes it up, for near-singular supports.
+
+    w_j is j's regression on the support. With the regressions a of the leaving and v of the entering
+    column on what stays, and the coefficients x there, the squared distances G_jj − 2 v·g + v·Gv and
+    the correlations b_j − v·b − x·g + x·Gv are stationary in v, a and x: their errors do not count.
+    Returns the change, the leaving column's distance, the entering one's, and its correlation.
+    """
+    n_ones = t.counts[SIZE]
+    i = t.ones[k]
+    G = _support_gram(t)
+    u = inverse_row(t, k)
+    freed = 1.0 / u[k]
+    leaving = t.diag[i]
+    entering = t.diag[j]
+    r_i = t.b[i]
+    r_j = t.b[j]
+    for m in range(n_ones):
+        if m == k:
+            continue
+        G_m = G[m]
+        a_m = -u[m] * freed
+        v_m = w_j[m] + w_j[k] * a_m
+        x_m = t.x[m] + t.x[k] * a_m
+        column = t.ones[m]
+        if t.row_of[column] >= 0:
+            g_m = t.gram[t.row_of[column], j]
+        else:
+            g_m = np.dot(t.columns[column], t.columns[j])
+        Ga = 0.0
+        Gv = 0.0
+        for n in range(n_ones):
+            if n != k:
+                a_n = -u[n] * freed
+                Ga += G_m[n] * a_n
+                Gv += G_m[n] * (w_j[n] + w_j[k] * a_n)
+        leaving += a_m * (Ga - 2.0 * G_m[k])
+        entering += v_m * (Gv - 2.0 * g_m)
+        r_i += x_m * (Ga - G_m[k]) - a_m * t.b[column]
+        r_j += x_m * (Gv - g_m) - v_m * t.b[column]
+    if entering <= PIVOT * t.diag[j] or leaving <= 0.0:
+        return np.inf, leaving, entering, r_j
+    return 0.5 * r_i * r_i / leaving - 0.5 * r_j * r_j / entering, leaving, entering, r_j
 
 
 @kernel
@@ -120,13 +205,22 @@ def delta_add(t, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def is_near_singular(t, gamma, j):  # type: ignore[no-untyped-def]
+    """Whether the present support, or the one with column j at distance gamma, calls for care."""
+    return gamma <= CAREFUL * t.diag[j] or t.values[SINGULARITY] * CAREFUL >= 1.0
+
+
+@kernel
 def delta_swap(t, k, p):  # type: ignore[no-untyped-def]
     """Energy change when outside column p takes slot k; infinite if it may not."""
     w = t.W[p, k]
     freed = w / t.U[k, k]
     gamma = t.gamma[p] + w * freed
-    if gamma <= PIVOT * t.diag[t.zeros[p]]:
-        return np.inf
+    if is_near_singular(t, gamma, t.zeros[p]):
+        if gamma <= 0.01 * PIVOT and t.values[SINGULARITY] * CAREFUL < 1.0:
+            return np.inf  # a copy of what is there
+        n_ones = t.counts[SIZE]
+        return careful_swap(t, k, t.zeros[p], t.W[p, :n_ones])[0]
     r = t.r[p] + freed * t.x[k]
     return 0.5 * t.x[k] * t.x[k] / t.U[k, k] - 0.5 * r * r / gamma
 
@@ -134,8 +228,10 @@ def delta_swap(t, k, p):  # type: ignore[no-untyped-def]
 @kernel
 def refresh_due(t):  # type: ignore[no-untyped-def]
     """The rule of the module's text."""
+    # a fresh tableau has a gauge of the order of its condition number times 1e-16
+    fresh = 1e-14 * t.counts[SIZE] * t.values[SINGULARITY]
     return (
-        t.values[GAUGE] > GAUGE_LIMIT
+        t.values[GAUGE] > GAUGE_LIMIT + fresh
         or t.counts[MOVES] >= MOVES_PER_COLUMN * t.counts[SIZE] + MOVES_AT_LEAST
     )
 
@@ -169,29 +265,6 @@ def _inverse(G):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _support_gram(t):  # type: ignore[no-untyped-def]
-    """G_SS, from the rows of G if they are there, and from the columns if not."""
-    n_ones = t.counts[SIZE]
-    there = True
-    for m in range(n_ones):
-        there = there and t.row_of[t.ones[m]] >= 0
-    if there:
-        G = np.empty((n_ones, n_ones))
-        for m in range(n_ones):
-            row = t.gram[t.row_of[t.ones[m]]]
-            for n in range(n_ones):
-                G[m, n] = row[t.ones[n]]
-    else:
-        chosen = np.empty((n_ones, t.columns.shape[1]))
-        for m in range(n_ones):
-            chosen[m] = t.columns[t.ones[m]]
-        G = np.dot(chosen, chosen.T)
-    for m in range(n_ones):
-        G[m, m] = t.diag[t.ones[m]]
-    return G
-
-
-@kernel
 def refresh_inverse(t):  # type: ignore[no-untyped-def]
     """Recompute U, x and the energy of the present support, but not what concerns the others.
 
@@ -209,7 +282,10 @@ def refresh_inverse(t):  # type: ignore[no-untyped-def]
     x += np.dot(U, b - np.dot(G, x))  # one step of refinement
     t.U[:n_ones, :n_ones] = U
     t.x[:n_ones] = x
-    t.values[ENERGY] = 0.5 * (t.values[SIGNAL] - 2.0 * np.dot(b, x) + np.dot(x, np.dot(G, x)))
+    t.values[ENERGY] = 0.5 * np.dot(x, np.dot(G, x)) - np.dot(b, x)
+    t.values[SINGULARITY] = 0.0
+    for m in range(n_ones):
+        t.values[SINGULARITY] = max(t.values[SINGULARITY], U[m, m] * t.diag[t.ones[m]])
     t.counts[MOVES] = 0
     t.counts[REFRESHES] += 1
     t.values[GAUGE] = 0.0
@@ -246,17 +322,6 @@ def refresh(t):  # type: ignore[no-untyped-def]
         t.r[l] = r
     t.counts[STALE] = 0
     return True
-
-
-@kernel
-def inverse_row(t, k):  # type: ignore[no-untyped-def]
-    """Put row k of U, of which only the lower triangle is kept, into scratch and return it."""
-    n_ones = t.counts[SIZE]
-    u = t.work[1, :n_ones]
-    u[: k + 1] = t.U[k, : k + 1]
-    for m in range(k + 1, n_ones):
-        u[m] = t.U[m, k]
-    return u
 
 
 @kernel

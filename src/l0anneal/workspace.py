@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal import problem as _problem
-from l0anneal.moves import DONE, SINGULAR, descend
-from l0anneal.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.moves import DONE, SINGULAR, descend, pair_flip_direct
+from l0anneal.moves.outcome import ACCEPTED, FULL, PROPOSED
 from l0anneal.pivots import add
 from l0anneal.problem import SparseProblem
 from l0anneal.tableau import (
@@ -37,6 +37,7 @@ class Workspace:
 
     def __init__(self, problem: SparseProblem, capacity: int, ridge: float = 0.0) -> None:
         self.problem = problem
+        self.pause: Callable[[], object] = lambda: None  # called now and then; may raise
         n = problem.n_columns
         if problem.gram_is_whole:
             rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
@@ -46,14 +47,12 @@ class Workspace:
             rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
             columns = problem.unit_columns
             self._column_of = np.full(n_rows, -1, dtype=np.int64)
-        signal = 1.0 if problem.signal_energy else 0.0
         self.tableau: Tableau = empty_tableau(
             rows,
             row_of,
             columns,
             problem.unit_diagonal(ridge),
             problem.unit_correlation,
-            signal,
             capacity,
         )
 
@@ -65,7 +64,11 @@ class Workspace:
     @property
     def energy(self) -> float:
         """The tableau's running energy, in the caller's units."""
-        return float(self.tableau.values[ENERGY]) * self.problem.unit_energy
+        return self.to_energy(float(self.tableau.values[ENERGY]))
+
+    def to_energy(self, value: Any) -> Any:
+        """The tableau's energy, counted from the empty support, as ½‖y − Ax‖² of the caller."""
+        return 0.5 * self.problem.signal_energy + value * self.problem.unit_energy
 
     @property
     def coef(self) -> NDArray[np.float64]:
@@ -88,16 +91,35 @@ class Workspace:
         slot = int(np.argmin(age))
         if self._column_of[slot] >= 0:
             t.row_of[self._column_of[slot]] = -1
+        self.pause()
         t.gram[slot] = self.problem.gram_row(j)
         t.counts[CLOCK] += 1
         t.used[slot] = t.counts[CLOCK]
         t.row_of[j], self._column_of[slot] = slot, j
+
+    def grow(self, capacity: int) -> None:
+        """Make room for ``capacity`` columns in the support."""
+        t = self.tableau
+        old = t.ones.size
+        ones = np.full(capacity, -1, dtype=np.int64)
+        U, x = np.zeros((capacity, capacity)), np.zeros(capacity)
+        W, work = np.zeros((t.b.size, capacity)), np.zeros((t.work.shape[0], capacity))
+        ones[:old], U[:old, :old], x[:old], W[:, :old] = t.ones, t.U, t.x, t.W
+        self.tableau = t._replace(ones=ones, U=U, x=x, W=W, work=work)
+
+    def set_ridge(self, ridge: float) -> None:
+        """Put ``ridge`` on the diagonal of the unit-norm columns' Gram matrix, and recompute."""
+        t = self.tableau
+        t.diag[:] = self.problem.unit_diagonal() + ridge
+        self.refresh()
 
     def add(self, j: int) -> bool:
         """Add column j to the support; False if the support would not be admissible."""
         t = self.tableau
         size = int(t.counts[SIZE])
         position = int(np.flatnonzero(t.zeros[: t.b.size - size] == j)[0])
+        if t.gamma[position] <= PIVOT * t.diag[j]:
+            return False  # before its row of the Gram matrix is computed
         self.bring(j)
         return bool(add(t, position))
 
@@ -149,19 +171,24 @@ class Workspace:
 
     def run(self, kernel: Callable[..., int], *args: Any) -> None:
         """Call a kernel until it is done, bringing the Gram rows that it asks for."""
+        if kernel is not pair_flip_direct:
+            self._complete()
         while (outcome := kernel(self.tableau, *args)) != DONE:
             if outcome == SINGULAR:
                 raise ArithmeticError(_SINGULAR)
-            self.bring(outcome)
+            if outcome == FULL:
+                self.grow(min(2 * self.tableau.ones.size + 8, self.problem.n_columns))
+            else:
+                self.bring(outcome)
 
-    def descend(self, pause: Callable[[], object] = lambda: None) -> int:
-        """Walk down to a swap-local minimum, pausing now and then; return the swaps made."""
+    def descend(self) -> int:
+        """Walk down to a swap-local minimum; return the swaps made."""
         t = self.tableau
         n_zeros = t.b.size - int(t.counts[SIZE])
         tally = np.zeros(4, dtype=np.int64)
         while tally[PROPOSED] < n_zeros:
             self.run(descend, self.chunk, tally)
-            pause()
+            self.pause()
         return int(tally[ACCEPTED])
 
     def prefers_direct(self, acceptance: float) -> bool:
@@ -181,10 +208,10 @@ class Workspace:
         m = self.problem.n_samples
         return direct + 2.0 * m * k < tabled + acceptance * 2.0 * m * t.b.size
 
-    def use_direct(self, direct: bool) -> None:
-        """Make the tableau ready for `pair_flip` again after `pair_flip_direct`."""
+    def _complete(self) -> None:
+        """Compute what `pair_flip_direct` left behind, if it ran last."""
         t = self.tableau
-        if not direct and t.counts[STALE]:
+        if t.counts[STALE]:
             for j in t.ones[: t.counts[SIZE]]:
                 self.bring(int(j))
             self.refresh()
@@ -201,14 +228,21 @@ class Workspace:
         t.counts[SIZE] = 0
         t.zeros[:] = np.arange(t.b.size)
         t.r[:], t.gamma[:] = t.b, t.diag
-        t.values[ENERGY] = 0.5 * (1.0 if self.problem.signal_energy else 0.0)
+        t.values[ENERGY] = 0.0
         limit = min(size, self.problem.n_samples)
         while (rank := int(t.counts[SIZE])) < limit:
             position = int(np.argmax(t.gamma[: t.b.size - rank]))
             if not self.add(int(t.zeros[position])):
                 break
         if rank < size:
+            true_rank = self.problem.rank()
+            if size > true_rank:
+                raise ValueError(
+                    f"n_nonzero = {size} exceeds the rank of A, which is {true_rank}: "
+                    f"no {size} columns are linearly independent"
+                )
             raise ValueError(
-                f"n_nonzero = {size} exceeds the rank of A, which is {rank}: "
-                f"no {size} columns are linearly independent"
+                f"n_nonzero = {size} is within the rank of A, which is {true_rank}, but its columns "
+                f"are nearly dependent: only {rank} were found such that each keeps more than "
+                f"{PIVOT:g} of its squared norm off the span of the others"
             )

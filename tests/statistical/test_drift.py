@@ -6,7 +6,7 @@ import scipy.fft
 
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
 from l0anneal._blas import one_blas_thread
-from l0anneal.moves import pair_flip
+from l0anneal.moves import pair_flip, pair_flip_direct
 from l0anneal.moves.outcome import OUTSIDE, PROPOSED, SLOT
 from l0anneal.pivots import swap
 from l0anneal.rng import below, stream
@@ -40,6 +40,18 @@ def badly_scaled():
     return A * 10.0 ** np.random.default_rng(0).uniform(-6, 6, 200), y, k
 
 
+def polynomials():
+    """Powers on [−1, 1]: nearly every support is nearly dependent."""
+    return np.vander(np.linspace(-1, 1, 100), 20), np.random.default_rng(0).standard_normal(100), 8
+
+
+def bumps():
+    """Overlapping Gaussian bumps."""
+    x = np.linspace(0, 1, 80)
+    A = np.exp(-0.5 * ((x[:, None] - np.linspace(0, 1, 60)) / 0.08) ** 2)
+    return A, np.random.default_rng(0).standard_normal(80), 12
+
+
 DICTIONARIES = {
     "gaussian": lambda: gaussian(0.3),
     "gaussian, K/M = .87": lambda: gaussian(0.65),
@@ -47,10 +59,15 @@ DICTIONARIES = {
     "AR(1) .99": autoregressive,
     "overcomplete DCT": overcomplete_dct,
     "badly scaled": badly_scaled,
+    "polynomials": polynomials,
+    "bumps": bumps,
 }
+# where the rounding of AᵀA itself, 1e-16 over the smallest pivot admitted, is above 1e-9
+LIMITS = {"polynomials": 1e-8, "bumps": 1e-8}
+KERNELS = {"tableau": pair_flip, "direct": pair_flip_direct}
 
 
-def worst_error(A, y, k, mu, n_proposals, checks=40):
+def worst_error(A, y, k, mu, n_proposals, checks=40, move=pair_flip):
     """Largest |tableau − QR| of the energy along a chain, in units of ½‖y‖²."""
     problem = SparseProblem(A, y)
     workspace = Workspace(problem, k)
@@ -63,7 +80,9 @@ def worst_error(A, y, k, mu, n_proposals, checks=40):
     with one_blas_thread():
         for check in range(1, checks + 1):
             stop = n_proposals * check // checks
-            workspace.run(pair_flip, state, mu / (0.5 * (y @ y)) * (y @ y), stop, energies, tally)
+            workspace.run(
+                move, state, mu / (0.5 * (y @ y)) * problem.unit_energy, stop, energies, tally
+            )
             exact = qr_energy(A, y, workspace.support)
             worst = max(worst, abs(workspace.energy - exact) / (0.5 * (y @ y)))
     assert tally[PROPOSED] == n_proposals
@@ -73,9 +92,11 @@ def worst_error(A, y, k, mu, n_proposals, checks=40):
 # μ in units of one over ½‖y‖²
 @pytest.mark.parametrize("mu", [0.0, 30.0, 1e5], ids=["hot", "warm", "cold"])
 @pytest.mark.parametrize("name", DICTIONARIES)
-def test_energy_stays_true(name, mu):
-    worst, _ = worst_error(*DICTIONARIES[name](), mu, 10**5)
-    assert worst < 1e-9
+@pytest.mark.parametrize("move", KERNELS)
+def test_energy_stays_true(move, name, mu):
+    n_proposals = 3 * 10**4 if move == "tableau" else 10**4
+    worst, _ = worst_error(*DICTIONARIES[name](), mu, n_proposals, move=KERNELS[move])
+    assert worst < LIMITS.get(name, 1e-9)
 
 
 @pytest.mark.slow
@@ -84,7 +105,7 @@ def test_energy_stays_true(name, mu):
 def test_energy_stays_true_for_ten_million_proposals(name, mu):
     worst, workspace = worst_error(*DICTIONARIES[name](), mu, 10**7, checks=200)
     print(f"{name}, mu = {mu}: {worst:.1e}, {workspace.refreshes} refreshes")
-    assert worst < 1e-9
+    assert worst < LIMITS.get(name, 1e-9)
 
 
 @pytest.mark.parametrize("name", DICTIONARIES)
@@ -100,9 +121,10 @@ def test_without_refreshing_it_does_not_hold():
     A, y, k = DICTIONARIES["gaussian, K/M = .98"]()
     _, workspace = worst_error(A, y, k, 0.0, 10**4)
     t = workspace.tableau
-    refreshed = drift(t)["regressions"]
     state = stream(np.random.SeedSequence(2))
     for _ in range(10**4):
         t.values[FAULT] = -np.inf  # no fault is ever too large
         swap(t, below(state, k), below(state, 200 - k))
-    assert drift(t)["regressions"] > 100 * refreshed
+    error = abs(workspace.energy - qr_energy(A, y, workspace.support)) / (0.5 * (y @ y))
+    assert error > 1e-9
+    assert drift(t)["energy"] > 1e-10

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from l0anneal import Schedule, SparseProblem, anneal
+from l0anneal import problem as problem_module
 from l0anneal.moves import pair_flip, pair_flip_direct
 from l0anneal.moves.outcome import OUTSIDE, SLOT
 from l0anneal.rng import stream
@@ -43,6 +44,16 @@ def test_stationary_law(move, kind, mu):
     supports, series = sample(MOVES[move], SparseProblem(A, y), k, mu, 20_000, 12, seed=11)
     assert nearly_independent(series)
     assert law_p_value(A, y, k, mu, supports) > LEVEL
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_stationary_law_with_gram_rows_on_demand(move, monkeypatch):
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", 0)
+    A, y = random_problem(np.random.default_rng(5), 7, 10, "duplicates")
+    supports, series = sample(MOVES[move], SparseProblem(A, y), 3, 0.7, 5_000, 12, seed=11)
+    assert nearly_independent(series)
+    assert law_p_value(A, y, 3, 0.7, supports) > LEVEL
 
 
 @pytest.mark.parametrize("move", MOVES)

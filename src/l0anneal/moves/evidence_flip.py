@@ -17,7 +17,7 @@ from l0anneal._kernel import kernel
 from l0anneal.moves.outcome import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.pivots import add, remove, swap
 from l0anneal.rng import below, uniform
-from l0anneal.tableau import ENERGY, PIVOT, SIZE, delta_swap, refresh, refresh_due
+from l0anneal.tableau import PIVOT, SIZE, delta_swap, refresh, refresh_due
 
 __all__ = ["evidence_flip", "log_odds_in", "log_odds_out", "log_odds_swap"]
 
@@ -49,20 +49,20 @@ def log_odds_swap(t, k, p, mu):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def evidence_flip(t, state, mu, log_ridge, log_odds, flips, energies, sizes, stop, tally):  # type: ignore[no-untyped-def]
-    """Metropolis on supports of any size, or, with ``flips`` false, of one size.
+def evidence_flip(t, state, mu, log_ridge, log_odds, largest, stop, tally):  # type: ignore[no-untyped-def]
+    """Metropolis on supports of at most ``largest`` columns, or, with ``largest`` 0, of one size.
 
     Each proposal is, with probability one half each, the flip of a column drawn uniformly from all
-    N, or the exchange of a random column of the support for a random one outside; without flips, an
-    exchange always. Arguments and return value otherwise as `pair_flip`; ``log_ridge`` is log λ,
-    ``sizes`` receives the support's size after each sweep, and `FULL` is returned when the tableau
-    has no room for another column.
+    N, or the exchange of a random column of the support for a random one outside; with ``largest``
+    0, an exchange always. ``log_ridge`` is log λ; the other arguments and the return value are those
+    of `pair_flip`, and `FULL` is returned when the tableau has no room for another column.
     """
     n_columns = t.b.size
+    flips = largest > 0
     while tally[PROPOSED] < stop:
         n_ones = t.counts[SIZE]
         n_zeros = n_columns - n_ones
-        if n_ones == t.ones.size and flips:
+        if flips and n_ones == t.ones.size and n_ones < largest:
             return FULL
         waiting = tally[OUTSIDE] >= 0
         if waiting:
@@ -80,7 +80,7 @@ def evidence_flip(t, state, mu, log_ridge, log_odds, flips, energies, sizes, sto
                 gain = log_odds_swap(t, k, p, mu)
             elif k >= 0:
                 gain = log_odds_out(t, k, mu, log_ridge, log_odds)
-            elif p >= 0:
+            elif p >= 0 and n_ones < largest:
                 gain = log_odds_in(t, p, mu, log_ridge, log_odds)
             else:
                 gain = -np.inf
@@ -100,7 +100,4 @@ def evidence_flip(t, state, mu, log_ridge, log_odds, flips, energies, sizes, sto
                 if refresh_due(t) and not refresh(t):
                     return SINGULAR
         tally[PROPOSED] += 1
-        if tally[PROPOSED] % n_columns == 0:
-            energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
-            sizes[tally[PROPOSED] // n_columns - 1] = t.counts[SIZE]
     return DONE

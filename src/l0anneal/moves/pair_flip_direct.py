@@ -17,10 +17,12 @@ from l0anneal.tableau import (
     FAULT,
     FAULT_LIMIT,
     MOVES,
-    PIVOT,
+    SINGULARITY,
     SIZE,
     STALE,
+    careful_swap,
     inverse_row,
+    is_near_singular,
     measure_leaving,
     refresh_due,
     refresh_inverse,
@@ -93,25 +95,29 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-un
                 freed = 1.0 / t.U[k, k]
                 w = v[k]
                 gamma += w * w * freed
-                if gamma <= PIVOT * t.diag[j]:
-                    break
                 r += w * freed * t.x[k]
-                inverse = 1.0 / gamma
-                delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r * inverse
+                delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r / gamma
+                careful = is_near_singular(t, gamma, j)
+                if careful:
+                    delta, _, gamma, r = careful_swap(t, k, j, v)
                 if chance >= math.exp(-mu * delta):
                     break
                 u = inverse_row(t, k)
-                if not prepare_swap(t, k, j, gamma, freed, u, v):
+                singularity = prepare_swap(t, k, j, gamma, freed, u, v)
+                if singularity < 0.0:
                     break
                 i = t.ones[k]
                 _cross(t, i, h)
-                t.values[FAULT] += measure_leaving(t, k, u, h)
+                fault = measure_leaving(t, k, u, h)
+                t.values[FAULT] += 0.0 if careful else fault
                 if t.values[FAULT] > FAULT_LIMIT and t.counts[MOVES] > 0:
                     if not refresh_inverse(t):
                         return SINGULAR
                     proposed = True
                     continue
-                swap_inverse(t, k, u, v, freed, inverse, r)
+                swap_inverse(t, k, u, v, freed, 1.0 / gamma, r)
+                t.values[ENERGY] += delta
+                t.values[SINGULARITY] = singularity
                 t.ones[k] = j
                 t.zeros[p] = i
                 t.counts[MOVES] += 1

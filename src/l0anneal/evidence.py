@@ -1,0 +1,370 @@
+"""Evidence annealing: the support's size is free, and the noise level is the temperature.
+
+The paper's measure weighs a support of fixed size by exp(−E/T) with E = min_x ½‖y − Ax‖². Here the
+coefficients are not minimised over but integrated out, under a Gaussian slab of variance σ² on those
+of the chosen unit-norm columns, and each column is chosen with prior probability ρ:
+
+    P(S) ∝ (ρ/(1 − ρ))^|S|  det(I + G_SS/λ)^(−1/2)  exp(−E_λ(S)/T),      λ = T/σ²,
+    E_λ(S) = min_x ½‖y − A_S x‖² + ½ λ‖x‖².
+
+Three terms were added to the paper's. The *determinant* is the volume of coefficients that a support
+offers: a support that explains y only with finely tuned coefficients pays for it. That is what
+removes the paper's metastable state, which lives on the many wrong supports that fit y well with
+useless coefficients. The *prior odds* let the size fluctuate, so that a column can come before
+another goes, and ρ need not be known. The *ridge* keeps supports of any size, larger than M too, well
+defined. As T → 0 at fixed size the minimisers are again the paper's.
+
+T is lowered from above ⟨y²⟩. Meanwhile ρ and σ² follow by expectation maximisation, and the residual
+variance RSS/(M − df) is watched. In a noiseless problem it vanishes against T once the plan is
+found. In a noisy one it stays behind as T falls: there T is the noise, and sampling goes on there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from l0anneal._blas import one_blas_thread
+from l0anneal._compile import warm_up
+from l0anneal.evidence_result import EvidenceResult
+from l0anneal.moves.evidence_flip import evidence_flip
+from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, PROPOSED, SLOT
+from l0anneal.problem import SparseProblem
+from l0anneal.rng import stream
+from l0anneal.seeds import RandomState, child, seed_of
+from l0anneal.tableau import ENERGY, PIVOT, SIZE
+from l0anneal.workspace import Workspace
+
+__all__ = ["evidence_anneal"]
+
+# temperatures are in units of ⟨y²⟩ = ‖y‖²/M
+HOT, WINDOW, CRITICAL, COLD = 1.5, 0.4, 1e-3, 1e-9
+WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
+FAST = 0.6  # the factor between temperatures elsewhere
+FOUND = 0.1  # residual variance below this fraction of T: the plan is found
+SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
+
+
+def evidence_anneal(
+    problem: SparseProblem,
+    n_nonzero: int | None = None,
+    *,
+    rho: float | tuple[float, float] | None = None,
+    noise_variance: float | None = None,
+    tau: int = 5,
+    n_samples: int = 200,
+    max_attempts: int = 4,
+    random_state: RandomState = None,
+    progress: bool = False,
+) -> EvidenceResult:
+    """Find which columns matter, how many, and how sure that is, without being told anything.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        A and y.
+    n_nonzero : int, optional
+        Fix the support's size; by default it is free.
+    rho : float or pair of floats, optional
+        Prior probability of a column, or (a, b) of a Beta prior on it; by default it is learned
+        under Beta(½, ½).
+    noise_variance : float, optional
+        The noise variance, if it is known; by default it is inferred.
+    tau : int
+        Sweeps at each temperature of the first attempt; each further one has twice as many.
+    n_samples : int
+        Sweeps at the final temperature that the posterior is averaged over.
+    max_attempts : int
+        Attempts at a noiseless problem. An attempt that finds a plan shows it (the residual
+        vanishes), so that restarts are cheap insurance.
+    random_state : None, int, SeedSequence or Generator
+        One seed, one result.
+    progress : bool
+        Show a bar with the temperature and the support's size.
+
+    Returns
+    -------
+    EvidenceResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import SparseProblem, evidence_anneal
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 100))
+    >>> y = A[:, [5, 50]] @ [2.0, -1.0] + 0.3 * rng.standard_normal(60)
+    >>> result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    >>> result.support
+    array([ 5, 50])
+    """
+    began = time.perf_counter()
+    size = None if n_nonzero is None else problem.check_size(n_nonzero)
+    for name, value in (("tau", tau), ("n_samples", n_samples), ("max_attempts", max_attempts)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name} must be an integer ≥ 1; got {value!r}")
+    if noise_variance is not None and not (math.isfinite(noise_variance) and noise_variance > 0):
+        raise ValueError(f"noise_variance must be positive and finite; got {noise_variance}")
+    prior = _Prior.of(rho)
+    seed = seed_of(random_state)
+    warm_up()
+    with one_blas_thread(), tqdm(unit="step", disable=not progress, leave=False) as bar:
+        known = None
+        if noise_variance is not None and problem.signal_energy:
+            known = noise_variance / problem.unit_energy
+        best = None
+        for attempt in range(max_attempts):
+            run = _Run(problem, size, prior, known, child(seed, attempt), bar)
+            run.cool(tau * 2**attempt)
+            if best is None or run.rank < best.rank:
+                best = run
+            if run.state != "trapped":
+                break
+        assert best is not None
+        best.sample(n_samples)
+        return best.result(seed, attempt + 1, time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Of a column's probability: a Beta law, or a fixed value."""
+
+    a: float = 0.5
+    b: float = 0.5
+    fixed: float | None = None
+
+    @classmethod
+    def of(cls, rho: Any) -> _Prior:
+        if rho is None:
+            return cls()
+        if np.ndim(rho) == 0:
+            if not 0 < float(rho) < 1:
+                raise ValueError(f"rho is a probability, strictly between 0 and 1; got {rho}")
+            return cls(fixed=float(rho))
+        if np.shape(rho) != (2,) or not all(math.isfinite(v) and v > 0 for v in rho):
+            raise ValueError(f"rho is a probability or the two numbers of a Beta law; got {rho}")
+        return cls(*map(float, rho))
+
+    def mean(self, n_chosen: float, n: int) -> float:
+        if self.fixed is not None:
+            return self.fixed
+        return (n_chosen + self.a) / (n + self.a + self.b)
+
+
+@dataclass
+class _Moments:
+    """Sums over sweeps of what expectation maximisation and the noise gauge need."""
+
+    sizes: list[int] = field(default_factory=list)
+    residual_variances: list[float] = field(default_factory=list)
+    slabs: list[float] = field(default_factory=list)
+
+
+class _Run:
+    """One attempt: cool, then sample. Temperatures here are in the engine's units."""
+
+    def __init__(
+        self,
+        problem: SparseProblem,
+        size: int | None,
+        prior: _Prior,
+        known: float | None,
+        seed: np.random.SeedSequence,
+        bar: Any,
+    ) -> None:
+        self.problem, self.size, self.prior, self.known, self.bar = problem, size, prior, known, bar
+        n, m = problem.n_columns, problem.n_samples
+        order, flips = seed.spawn(2)
+        self.generator = stream(flips)
+        self.workspace = Workspace(problem, 64 if size is None else size)
+        self.largest = 0 if size is not None else min(m, n)
+        if size is not None:
+            self.workspace.fill(size, np.random.default_rng(order).permutation(n))
+        self.rho = prior.mean((size if size is not None else 0.1 * min(m, n)), n)
+        # ⟨y²⟩ in the engine's units
+        self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
+        self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
+        self.temperature = HOT * self.mean_square
+        self.state = "trapped"
+        self.log: list[tuple[float, float, float, float, float, float]] = []
+
+    # ------------------------------------------------------------ the chain
+
+    def _advance(self, n_sweeps: int) -> _Moments:
+        """Run sweeps at the present temperature, ρ and σ²."""
+        ridge = self.temperature / self.slab
+        w = self.workspace
+        w.set_ridge(ridge)
+        n, m = self.problem.n_columns, self.problem.n_samples
+        tally = np.zeros(4, dtype=np.int64)
+        tally[SLOT] = tally[OUTSIDE] = -1
+        moments = _Moments()
+        total = self.problem.signal_energy / self.problem.unit_energy
+        log_odds = math.log(self.rho) - math.log1p(-self.rho)
+        for sweep in range(1, n_sweeps + 1):
+            while tally[PROPOSED] < sweep * n:
+                stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
+                arguments = (1.0 / self.temperature, math.log(ridge), log_odds, self.largest)
+                w.run(evidence_flip, self.generator, *arguments, stop, tally)
+            t = w.tableau
+            k = int(t.counts[SIZE])
+            x, u = t.x[:k], np.diagonal(t.U)[:k]
+            freedom = k - ridge * float(u.sum())
+            residual = max(0.0, total + 2.0 * float(t.values[ENERGY]) - ridge * float(x @ x))
+            moments.sizes.append(k)
+            moments.residual_variances.append(residual / max(m - freedom, 1e-9))
+            if k:
+                moments.slabs.append(float(np.mean(x**2 + self.temperature * u)))
+        self.acceptance = tally[ACCEPTED] / max(1, tally[PROPOSED])
+        return moments
+
+    def _learn(self, moments: _Moments) -> None:
+        """Expectation maximisation of ρ and σ², the latter smoothed."""
+        self.rho = self.prior.mean(float(np.mean(moments.sizes)), self.problem.n_columns)
+        if moments.slabs:
+            self.slab = math.sqrt(self.slab * float(np.mean(moments.slabs)))
+
+    def cool(self, tau: int) -> None:
+        """Lower T until the plan is found, the noise is met, or nothing is left to do."""
+        m, unit = self.problem.n_samples, self.mean_square
+        slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
+        behind = 0.0  # smoothed log of the residual variance over T
+        while self.temperature > COLD * unit:
+            in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
+            moments = self._advance(tau if in_window else max(2, tau // 3))
+            ratio = float(np.mean(moments.residual_variances)) / self.temperature
+            self._note(moments, ratio)
+            self._learn(moments)
+            behind = 0.5 * behind + 0.5 * math.log(max(ratio, 1e-12))
+            if self.known is not None:
+                if self.temperature <= self.known:
+                    self.state = "noise"
+                    return
+            elif ratio < FOUND and self._fits_exactly():
+                self.state = "found"
+                return
+            elif behind > 0.0 and self.temperature < 0.9 * HOT * unit:
+                self.temperature *= ratio
+                freedom_left = 1.0 - float(np.mean(moments.sizes)) / m
+                self.state = (
+                    "noise" if freedom_left > 0.2 or self.temperature > 0.05 * unit else "trapped"
+                )
+                return
+            self.temperature *= slow if in_window else FAST
+            if self.known is not None:
+                self.temperature = max(self.temperature, self.known)
+
+    def _fits_exactly(self) -> bool:
+        """Whether least squares on the support leaves nothing of the signal."""
+        support = self.workspace.support
+        if support.size >= self.problem.n_samples:
+            return False
+        return self.problem.energy(support) < 1e-12 * self.problem.signal_energy
+
+    def _note(self, moments: _Moments, ratio: float) -> None:
+        mean_size = float(np.mean(moments.sizes))
+        row = (self.temperature, mean_size, ratio, self.rho, self.slab, self.acceptance)
+        self.log.append(row)
+        t = self.temperature / self.mean_square
+        self.bar.set_postfix_str(f"T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns", refresh=False)
+        self.bar.update()
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Attempts in order of trust."""
+        return {"found": 0, "noise": 1, "trapped": 2}[self.state], self.temperature
+
+    # ------------------------------------------------------------ the posterior
+
+    def sample(self, n_samples: int) -> None:
+        """Sample at the final temperature: adjust the hyperparameters, freeze them, average."""
+        n = self.problem.n_columns
+        if self.state != "found":
+            for _ in range(10):
+                moments = self._advance(max(2, n_samples // 40))
+                ratio = float(np.mean(moments.residual_variances)) / self.temperature
+                self._note(moments, ratio)
+                self._learn(moments)
+                if self.known is None:
+                    self.temperature *= min(2.0, max(0.5, ratio))
+        self.chosen = np.zeros(n)
+        self.first = np.zeros(n)
+        self.second = np.zeros(n)
+        self.sizes = np.zeros(n + 1)
+        for _ in range(n_samples):
+            self._advance(1)
+            p, mean, square = self._conditional()
+            self.chosen += p / n_samples
+            self.first += p * mean / n_samples
+            self.second += p * square / n_samples
+            self.sizes[self.workspace.tableau.counts[SIZE]] += 1 / n_samples
+
+    def _conditional(self) -> tuple[NDArray[np.float64], ...]:
+        """Each column's probability given the others, and its coefficient's moments if chosen.
+
+        Averages of these conditional expectations have less variance than averages of the samples.
+        """
+        t = self.workspace.tableau
+        k = int(t.counts[SIZE])
+        ones, zeros = t.ones[:k], t.zeros[: t.b.size - k]
+        T = self.temperature
+        log_ridge = math.log(T / self.slab)
+        log_odds = math.log(self.rho) - math.log1p(-self.rho)
+        u, x = np.diagonal(t.U)[:k], t.x[:k]
+        gamma, r = t.gamma[: zeros.size], t.r[: zeros.size]
+        p, mean, variance = np.zeros(t.b.size), np.zeros(t.b.size), np.zeros(t.b.size)
+        mean[ones], variance[ones] = x, T * u
+        open_ = gamma > PIVOT * t.diag[zeros]
+        safe = np.where(open_, gamma, 1.0)
+        mean[zeros], variance[zeros] = (
+            np.where(open_, r / safe, 0.0),
+            np.where(open_, T / safe, 0.0),
+        )
+        if self.size is not None:
+            p[ones] = 1.0  # at fixed size a column cannot be flipped alone
+        else:
+            out = -0.5 * (np.log(u) + log_ridge) - 0.5 * x**2 / (u * T) - log_odds
+            into = log_odds - 0.5 * (np.log(safe) - log_ridge) + 0.5 * r**2 / (safe * T)
+            p[ones] = 0.5 * (1.0 + np.tanh(-0.5 * out))
+            p[zeros] = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * into)), 0.0)
+        return p, mean, mean**2 + variance
+
+    def result(self, seed: int, attempts: int, seconds: float) -> EvidenceResult:
+        """Back to the caller's units; coefficients by least squares on the chosen columns."""
+        problem = self.problem
+        every = np.arange(problem.n_columns)
+        if self.size is None:
+            support = np.flatnonzero(self.chosen > 0.5)
+        else:
+            support = np.sort(np.argsort(-self.chosen, kind="stable")[: self.size])
+        support = support.astype(np.int64)
+        x, energy = problem.least_squares(support)
+        coef = np.zeros(problem.n_columns)
+        coef[support] = x
+        spread = np.sqrt(np.maximum(self.second - self.first**2, 0.0))
+        log = np.array(self.log).reshape(-1, 6)
+        unit = problem.unit_energy
+        log[:, 0] *= unit
+        largest = int(np.max(np.flatnonzero(self.sizes), initial=0))
+        return EvidenceResult(
+            support=support,
+            coef=coef,
+            energy=energy,
+            n_samples=problem.n_samples,
+            state=self.state,
+            inclusion_probability=self.chosen,
+            size_posterior=self.sizes[: largest + 1],
+            averaged_coef=problem.from_unit_coef(self.first, every),
+            coef_std=np.abs(problem.from_unit_coef(spread, every)),
+            noise_variance=self.temperature * unit if self.state != "found" else 0.0,
+            rho=self.rho,
+            log=log,
+            attempts=attempts,
+            seed=seed,
+            seconds=seconds,
+        )

@@ -1,0 +1,126 @@
+"""What evidence annealing returns."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import xarray
+
+__all__ = ["EvidenceResult"]
+
+_FORMAT = "l0anneal.EvidenceResult/1"
+_COLUMNS = ("temperature", "size", "residual_ratio", "rho", "slab_variance", "acceptance")
+_WORDS = {
+    "found": "the residual vanishes with fewer columns than samples: an exact representation",
+    "noise": "cooled to the noise level and sampled there",
+    "trapped": "no exact representation and no clear noise level: do not trust the columns",
+}
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceResult:
+    """The result of an evidence annealing.
+
+    Attributes
+    ----------
+    support : ndarray
+        Columns of posterior probability above one half (or, at fixed size, the most probable).
+    coef : ndarray of shape (N,)
+        Least squares on the support, zero elsewhere.
+    energy, distortion : float
+        ½‖y − A coef‖², and that divided by M.
+    inclusion_probability : ndarray of shape (N,)
+        Posterior probability that a column is in the support.
+    size_posterior : ndarray
+        Posterior probability of the support's size, by size.
+    averaged_coef, coef_std : ndarrays of shape (N,)
+        Posterior mean and standard deviation of the coefficients, over supports and given each.
+    noise_variance, rho : float
+        As inferred or as given.
+    state : {"found", "noise", "trapped"}
+        How the cooling ended.
+    attempts, seed, seconds : int, int, float
+        What it took.
+    """
+
+    support: NDArray[np.int64]
+    coef: Floats
+    energy: float
+    n_samples: int
+    state: str
+    inclusion_probability: Floats
+    size_posterior: Floats
+    averaged_coef: Floats
+    coef_std: Floats
+    noise_variance: float
+    rho: float
+    log: Floats
+    attempts: int
+    seed: int
+    seconds: float
+
+    @property
+    def distortion(self) -> float:
+        """ε = energy / M."""
+        return self.energy / self.n_samples
+
+    @cached_property
+    def trajectory(self) -> xarray.Dataset:
+        """The run over its steps: noise variance T, size, residual variance / T, ρ, σ², acceptance.
+
+        σ² is of the coefficients of unit-norm columns for a signal of unit norm.
+        """
+        import xarray as xr
+
+        return xr.Dataset({name: ("step", self.log[:, i]) for i, name in enumerate(_COLUMNS)})
+
+    def summary(self) -> str:
+        """The answer in a few lines."""
+        order = np.argsort(-self.inclusion_probability, kind="stable")
+        shown = ", ".join(f"{j} ({self.inclusion_probability[j]:.2f})" for j in order[:6])
+        sizes = np.arange(self.size_posterior.size)
+        mean = float(sizes @ self.size_posterior)
+        std = math.sqrt(max(0.0, float(sizes**2 @ self.size_posterior) - mean**2))
+        return "\n".join(
+            [
+                f"support      {self.support.size} columns of probability above one half",
+                f"most likely  {shown}",
+                f"size         {mean:.1f} ± {std:.1f}",
+                f"distortion   {self.distortion:.6g}",
+                f"noise        variance {self.noise_variance:.6g}",
+                f"ended        {self.state}: {_WORDS[self.state]}",
+                f"seed         {self.seed}",
+                f"time         {self.seconds:.3g} s, {self.attempts} attempt(s)",
+            ]
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        arrays = {name: value for name, value in fields.items() if isinstance(value, np.ndarray)}
+        header = {name: value for name, value in fields.items() if name not in arrays}
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file,
+                header=np.array(json.dumps(header | {"format": _FORMAT})),
+                **arrays,  # type: ignore[arg-type]
+            )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> EvidenceResult:
+        """Read what `save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file["header"])) if "header" in file else {}
+            if header.pop("format", None) != _FORMAT:
+                raise ValueError(f"{path} is not a saved EvidenceResult")
+            return cls(**header, **{name: file[name] for name in file if name != "header"})
