@@ -44,10 +44,11 @@ from l0anneal.workspace import Workspace
 __all__ = ["evidence_anneal"]
 
 # temperatures are in units of ⟨y²⟩ = ‖y‖²/M
-HOT, WINDOW, CRITICAL, COLD = 1.5, 0.4, 1e-3, 1e-9
+HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
 WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
 FAST = 0.6  # the factor between temperatures elsewhere
 FOUND = 0.1  # residual variance below this fraction of T: the plan is found
+CROWDED = 0.25  # more columns than this fraction of M: the noise may be a trap's
 SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
 
 
@@ -58,7 +59,7 @@ def evidence_anneal(
     rho: float | tuple[float, float] | None = None,
     noise_variance: float | None = None,
     tau: int = 5,
-    n_samples: int = 200,
+    n_samples: int = 100,
     max_attempts: int = 4,
     random_state: RandomState = None,
     progress: bool = False,
@@ -81,8 +82,8 @@ def evidence_anneal(
     n_samples : int
         Sweeps at the final temperature that the posterior is averaged over.
     max_attempts : int
-        Attempts at a noiseless problem. An attempt that finds a plan shows it (the residual
-        vanishes), so that restarts are cheap insurance.
+        An attempt that finds a plan shows it: the residual vanishes. One that ends at a noise level
+        with few columns is believed, one with many must be confirmed by the next, which is slower.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -121,10 +122,14 @@ def evidence_anneal(
         for attempt in range(max_attempts):
             run = _Run(problem, size, prior, known, child(seed, attempt), bar)
             run.cool(tau * 2**attempt)
+            # noise that a slower attempt confirms is noise; what it undercuts was a trap
+            confirmed = best is not None and run.temperature > 0.9 * best.temperature
             if best is None or run.rank < best.rank:
                 best = run
-            if run.state != "trapped":
+            if run.state == "found" or (run.state == "noise" and (not run.crowded or confirmed)):
                 break
+            if attempt == max_attempts - 1:
+                best.state = "trapped"
         assert best is not None
         best.sample(n_samples)
         return best.result(seed, attempt + 1, time.perf_counter() - began)
@@ -185,12 +190,14 @@ class _Run:
         self.largest = 0 if size is not None else min(m, n)
         if size is not None:
             self.workspace.fill(size, np.random.default_rng(order).permutation(n))
-        self.rho = prior.mean((size if size is not None else 0.1 * min(m, n)), n)
+        self.rho = prior.mean((size if size is not None else 0.4 * min(m, n)), n)
         # ⟨y²⟩ in the engine's units
         self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
         self.temperature = HOT * self.mean_square
+        self.ridge = math.nan
         self.state = "trapped"
+        self.crowded = True
         self.log: list[tuple[float, float, float, float, float, float]] = []
 
     # ------------------------------------------------------------ the chain
@@ -199,7 +206,9 @@ class _Run:
         """Run sweeps at the present temperature, ρ and σ²."""
         ridge = self.temperature / self.slab
         w = self.workspace
-        w.set_ridge(ridge)
+        if ridge != self.ridge:
+            w.set_ridge(ridge)
+            self.ridge = ridge
         n, m = self.problem.n_columns, self.problem.n_samples
         tally = np.zeros(4, dtype=np.int64)
         tally[SLOT] = tally[OUTSIDE] = -1
@@ -240,7 +249,7 @@ class _Run:
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
             self._note(moments, ratio)
             self._learn(moments)
-            behind = 0.5 * behind + 0.5 * math.log(max(ratio, 1e-12))
+            behind = 0.7 * behind + 0.3 * math.log(max(ratio, 1e-12))
             if self.known is not None:
                 if self.temperature <= self.known:
                     self.state = "noise"
@@ -248,23 +257,26 @@ class _Run:
             elif ratio < FOUND and self._fits_exactly():
                 self.state = "found"
                 return
-            elif behind > 0.0 and self.temperature < 0.9 * HOT * unit:
+            elif behind > 0.02 and self.temperature < WINDOW * unit:
                 self.temperature *= ratio
-                freedom_left = 1.0 - float(np.mean(moments.sizes)) / m
-                self.state = (
-                    "noise" if freedom_left > 0.2 or self.temperature > 0.05 * unit else "trapped"
-                )
+                self.state = "noise"
+                self.crowded = float(np.mean(moments.sizes)) > CROWDED * m
                 return
             self.temperature *= slow if in_window else FAST
             if self.known is not None:
                 self.temperature = max(self.temperature, self.known)
 
     def _fits_exactly(self) -> bool:
-        """Whether least squares on the support leaves nothing of the signal."""
+        """Whether least squares on the support leaves nothing of the signal; keep those it needs."""
         support = self.workspace.support
         if support.size >= self.problem.n_samples:
             return False
-        return self.problem.energy(support) < 1e-12 * self.problem.signal_energy
+        x, energy = self.problem.least_squares(support)
+        if energy >= 1e-12 * self.problem.signal_energy:
+            return False
+        size = np.abs(x) * self.problem.column_norms[support]
+        self.exact = support[size > 1e-7 * np.max(size, initial=0.0)]
+        return True
 
     def _note(self, moments: _Moments, ratio: float) -> None:
         mean_size = float(np.mean(moments.sizes))
@@ -299,10 +311,12 @@ class _Run:
         for _ in range(n_samples):
             self._advance(1)
             p, mean, square = self._conditional()
-            self.chosen += p / n_samples
-            self.first += p * mean / n_samples
-            self.second += p * square / n_samples
-            self.sizes[self.workspace.tableau.counts[SIZE]] += 1 / n_samples
+            self.chosen += p
+            self.first += p * mean
+            self.second += p * square
+            self.sizes[self.workspace.tableau.counts[SIZE]] += 1
+        for total in (self.chosen, self.first, self.second, self.sizes):
+            total /= n_samples
 
     def _conditional(self) -> tuple[NDArray[np.float64], ...]:
         """Each column's probability given the others, and its coefficient's moments if chosen.
@@ -338,7 +352,9 @@ class _Run:
         """Back to the caller's units; coefficients by least squares on the chosen columns."""
         problem = self.problem
         every = np.arange(problem.n_columns)
-        if self.size is None:
+        if self.state == "found":
+            support = self.exact
+        elif self.size is None:
             support = np.flatnonzero(self.chosen > 0.5)
         else:
             support = np.sort(np.argsort(-self.chosen, kind="stable")[: self.size])

@@ -34,7 +34,8 @@ class EvidenceResult:
     Attributes
     ----------
     support : ndarray
-        Columns of posterior probability above one half (or, at fixed size, the most probable).
+        Columns of posterior probability above one half; at fixed size, the most probable ones; if
+        the plan was found, the columns that represent the signal exactly.
     coef : ndarray of shape (N,)
         Least squares on the support, zero elsewhere.
     energy, distortion : float
@@ -93,7 +94,7 @@ class EvidenceResult:
         std = math.sqrt(max(0.0, float(sizes**2 @ self.size_posterior) - mean**2))
         return "\n".join(
             [
-                f"support      {self.support.size} columns of probability above one half",
+                f"support      {self.support.size} columns",
                 f"most likely  {shown}",
                 f"size         {mean:.1f} ± {std:.1f}",
                 f"distortion   {self.distortion:.6g}",

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from l0anneal import EvidenceResult, SparseProblem, ensembles, evidence_anneal
+
+
+@pytest.mark.parametrize(("alpha", "rho_hat"), [(0.8, 0.2), (0.8, 0.5), (0.6, 0.3)])
+def test_noiseless_plans_are_found_without_being_told_anything(alpha, rho_hat):
+    found = 0
+    for seed in range(5):
+        instance = ensembles.planted(200, alpha, rho_hat, support="fixed", random_state=seed)
+        result = evidence_anneal(instance.problem, random_state=seed, n_samples=10)
+        recovered = instance.mse(result.coef) < 1e-6
+        assert (result.state == "found") == recovered  # success shows itself
+        found += recovered
+    assert found >= 4
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    instance = ensembles.planted(200, 0.6, 0.05, sigma_xi2=1e-3, support="fixed", random_state=4)
+    return instance, evidence_anneal(instance.problem, random_state=0)
+
+
+def test_noise_is_inferred(noisy):
+    instance, result = noisy
+    assert result.state == "noise"
+    # relative standard error of a variance from M − k residuals
+    error = np.sqrt(2 / (instance.y.size - instance.support.size))
+    assert result.noise_variance == pytest.approx(1e-3, rel=4 * error)
+    strong = np.flatnonzero(np.abs(instance.truth) > 0.4)
+    assert set(strong) <= set(result.support.tolist())
+    assert np.all(result.inclusion_probability[strong] > 0.9)
+
+
+def test_posterior_is_consistent(noisy):
+    instance, result = noisy
+    p = result.inclusion_probability
+    assert p.min() >= 0
+    assert p.max() <= 1
+    assert result.size_posterior.sum() == pytest.approx(1)
+    mean_size = np.arange(result.size_posterior.size) @ result.size_posterior
+    assert p.sum() == pytest.approx(mean_size, abs=1.0)
+    assert instance.mse(result.averaged_coef) < 2 * instance.mse(result.coef)
+    x, energy = instance.problem.least_squares(result.support)
+    np.testing.assert_array_equal(result.coef[result.support], x)
+    assert result.energy == energy
+    inside = np.abs(result.averaged_coef - instance.truth) < 4 * result.coef_std + 1e-3
+    assert inside.mean() > 0.97
+
+
+def test_pure_noise_has_no_columns():
+    instance = ensembles.noise_only(200, 0.5, random_state=0)
+    result = evidence_anneal(instance.problem, random_state=0)
+    assert result.support.size <= 2
+    assert result.noise_variance == pytest.approx(1.0, rel=0.4)
+
+
+def test_known_noise_prior_and_size():
+    instance = ensembles.planted(100, 0.6, 0.05, sigma_xi2=1e-3, support="fixed", random_state=4)
+    result = evidence_anneal(instance.problem, noise_variance=1e-3, rho=0.05, random_state=0)
+    assert result.noise_variance == pytest.approx(1e-3, rel=1e-9)
+    assert result.rho == 0.05
+    fixed = evidence_anneal(instance.problem, 5, random_state=0)
+    assert fixed.support.size == 5
+    assert fixed.inclusion_probability.sum() == pytest.approx(5)
+    strong = np.flatnonzero(np.abs(instance.truth) > 0.4)
+    assert strong.size >= 1
+    assert set(strong) <= set(fixed.support.tolist())
+
+
+def test_scale_and_seed_and_files(noisy, tmp_path):
+    instance, result = noisy
+    again = evidence_anneal(instance.problem, random_state=0)
+    np.testing.assert_array_equal(again.inclusion_probability, result.inclusion_probability)
+    scaled = evidence_anneal(SparseProblem(4.0 * instance.A, 0.5 * instance.y), random_state=0)
+    np.testing.assert_array_equal(scaled.support, result.support)
+    np.testing.assert_allclose(scaled.averaged_coef, result.averaged_coef / 8, rtol=1e-9)
+    assert scaled.noise_variance == pytest.approx(result.noise_variance / 4)
+    result.save(tmp_path / "r.npz")
+    loaded = EvidenceResult.load(tmp_path / "r.npz")
+    for name in result.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(result, name))
+    assert loaded.trajectory.identical(result.trajectory)
+    assert "noise" in loaded.summary()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_nonzero": 999}, "between 0 and N"),
+        ({"rho": 1.5}, "probability"),
+        ({"rho": (1.0, -1.0)}, "Beta law"),
+        ({"noise_variance": -1.0}, "noise_variance"),
+        ({"tau": 0}, "tau"),
+        ({"n_samples": 1.5}, "n_samples"),
+    ],
+)
+def test_bad_arguments(noisy, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        evidence_anneal(noisy[0].problem, **arguments)
