@@ -15,7 +15,7 @@ from l0anneal.workspace import Workspace
 __all__ = ["warm_up"]
 
 _PATIENCE = 1.0  # seconds; loading compiled kernels takes a fraction of that
-_MESSAGE = "l0anneal: compiling its kernels; this happens once and takes about half a minute"
+_MESSAGE = "l0anneal: compiling its kernels; this happens once and takes about a minute"
 
 
 @cache

@@ -55,7 +55,8 @@ def anneal(
     problem : SparseProblem
         A and y.
     n_nonzero : int
-        k, the size of the support.
+        k, the size of the support. Columns that are nearly dependent are never chosen together:
+        each keeps more than 1e-7 of its squared norm off the span of the others.
     schedule : Schedule, optional
         By default `Schedule.automatic`, which finds its temperatures from the problem.
         `Schedule.paper` is the paper's.
