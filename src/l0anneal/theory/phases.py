@@ -1,0 +1,163 @@
+r"""Where can it work: recovery limits over ρ̂, and which ρ keep the metastable state away.
+
+Noiseless throughout (docs/theory.md, section 9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from . import bayes, l1
+from .channel import Model
+from .parametric import Point, between, trace
+
+if TYPE_CHECKING:
+    import xarray
+
+#: The hot curve is searched for a metastable state between these, in units of the variance of y.
+_T_HOT, _T_COLD = 10.0, 1e-9
+
+
+def phase_diagram(rho_hat: Iterable[float] | None = None) -> xarray.Dataset:
+    """The least α at which x̂ is recovered, over ρ̂, for three methods.
+
+    Parameters
+    ----------
+    rho_hat : iterable of float, optional
+        Fractions of nonzero coefficients; 51 values from 0 to 1 by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``alpha_l0`` (exhaustive search, α = ρ̂), ``alpha_bayes`` (Bayes-optimal message passing
+        told the prior), ``alpha_l1`` (basis pursuit), over ``rho_hat``.
+
+    Examples
+    --------
+    >>> data = phase_diagram([0.5])
+    >>> print(f"{data.alpha_bayes.item():.4f} {data.alpha_l1.item():.4f}")
+    0.6857 0.8313
+    """
+    import xarray
+
+    grid = np.linspace(0.0, 1.0, 51) if rho_hat is None else np.array([float(r) for r in rho_hat])
+    curves = {
+        "alpha_l0": bayes.information_limit,
+        "alpha_bayes": bayes.amp_threshold,
+        "alpha_l1": l1.reconstruction_limit,
+    }
+    data = {name: ("rho_hat", np.array([f(r) for r in grid])) for name, f in curves.items()}
+    return xarray.Dataset(data, coords={"rho_hat": grid})
+
+
+@dataclass(frozen=True)
+class Metastability:
+    """Which selected fractions ρ have a metastable state beside the planted one.
+
+    Attributes
+    ----------
+    alpha, rho_hat : float
+    onset : float or None
+        Two branches coexist for ρ above this value; None when they never do below α.
+        Equal to ``rho_hat`` when they always do.
+    onset_temperature : float or None
+        Where they begin to coexist, in units of σx² (None when ``onset`` is None or ``rho_hat``).
+    trapped : float or None
+        For ρ above this value the cooled branch lasts down to T = 0: slow cooling does not find
+        x̂.  Between ``onset`` and this value it ends at a spinodal and falls to the planted state.
+    """
+
+    alpha: float
+    rho_hat: float
+    onset: float | None
+    onset_temperature: float | None
+    trapped: float | None
+
+
+@cache
+def metastability(alpha: float, rho_hat: float) -> Metastability:
+    """Which ρ between ρ̂ and α are free of the metastable state, without noise.
+
+    Examples
+    --------
+    >>> limits = metastability(0.75, 0.5)
+    >>> print(f"{limits.onset:.5f} {limits.onset_temperature:.3e} {limits.trapped:.4f}")
+    0.59478 2.171e-03 0.6179
+    """
+    if not 0.0 < rho_hat < alpha <= 1.0:
+        raise ValueError(
+            f"0 < rho_hat < alpha <= 1 is needed, got rho_hat={rho_hat}, alpha={alpha}"
+        )
+
+    def hot(rho: float) -> list[Point]:
+        model = Model(alpha, rho, rho_hat, 1.0 / rho_hat, 0.0)
+        delta, d = model.infinite_temperature()
+        start = np.array([math.log(delta), -math.log(_T_HOT * model.s0 + d)])
+        up = np.array([0.0, 1.0])
+        return trace(model, start, up, t_hot=_T_HOT, t_cold=_T_COLD, longest=0.4)
+
+    low, high = (rho_hat + part * (alpha - rho_hat) for part in (1e-3, 1.0 - 1e-3))
+    onset: float | None
+    temperature = trapped = None
+    if _steepest(hot(high))[0] <= 0.0:
+        onset = None
+    elif _steepest(hot(low))[0] > 0.0:
+        onset = rho_hat
+    else:
+        onset = float(brentq(lambda r: _steepest(hot(r))[0], low, high, xtol=1e-9, rtol=1e-9))
+        temperature = _steepest(hot(onset))[1] * rho_hat  # in units of σx², not of the variance
+    if onset is not None and _coldest(hot(high)) < 0.0:
+        first = low if temperature is None else onset + 1e-7
+        if _coldest(hot(first)) < 0.0:
+            trapped = onset
+        else:
+            trapped = float(brentq(lambda r: _coldest(hot(r)), first, high, xtol=1e-9, rtol=1e-9))
+    return Metastability(alpha, rho_hat, onset, temperature, trapped)
+
+
+def _steepest(points: list[Point]) -> tuple[float, float]:
+    """Largest d log T/ds along the hot curve, and T there; (1, 0) when T = 0 is crossed.
+
+    It is negative while T falls all the way, and zero where two spinodals are born.
+    """
+    model = points[0].channel.model
+    if (
+        points[-1].log_a < -math.log(model.s0 * _T_COLD)
+        or min(p.temperature for p in points) <= 0.0
+    ):
+        return 1.0, 0.0
+    slopes = np.array([p.slope / p.temperature for p in points])
+    best = int(slopes.argmax())
+    if best in (0, len(points) - 1):
+        return float(slopes[best]), points[best].temperature
+    candidates = [(float(slopes[best]), points[best].temperature)]
+    for i in (best - 1, best):
+        along = between(points[i], points[i + 1])
+
+        def loss(u: float, along: Callable[[float], Point] = along) -> float:
+            point = along(u)
+            return -point.slope / point.temperature
+
+        found = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-8})
+        candidates.append((-float(found.fun), along(float(found.x)).temperature))
+    return max(candidates)
+
+
+def _coldest(points: list[Point]) -> float:
+    """A S0 T at the first minimum of T along the hot curve; negative once T = 0 is crossed."""
+    model = points[0].channel.model
+    for left, right in pairwise(points):
+        if left.slope < 0.0 <= right.slope:
+            along = between(left, right)
+            u = brentq(lambda u, along=along: along(u).slope, 0.0, 1.0, xtol=1e-12)
+            point = along(float(u))
+            return point.temperature * model.s0 * math.exp(point.log_a)
+    return -1.0 if points[-1].temperature < 0.0 else 1.0

@@ -1,0 +1,184 @@
+"""What the objects promise to a user."""
+
+import dataclasses
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from l0anneal.theory import ReplicaSymmetric, bayes, l1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.5, 0.5, 0.1), "rho < alpha"),
+        ((0.5, 0.6, 0.1), "rho < alpha"),
+        ((0.5, 0.0, 0.1), "0 < rho"),
+        ((0.5, -0.1, 0.1), "0 < rho"),
+        ((-0.5, 0.1, 0.1), "alpha > 0"),
+        ((0.5, 0.2, 1.1), "rho_hat <= 1"),
+        ((0.5, 0.2, -0.1), "0 <= rho_hat"),
+        ((0.5, 0.2, 0.1, -1.0), "sigma_x2 >= 0"),
+        ((0.5, 0.2, 0.1, 1.0, -1e-3), "sigma_xi2 >= 0"),
+        ((0.5, 0.2), "no signal and no noise"),
+        ((0.5, 0.2, 0.1, 0.0), "no signal and no noise"),
+        ((float("nan"), 0.2, 0.1), "alpha must be a finite number"),
+        ((0.5, 0.2, 0.1, float("inf")), "sigma_x2 must be a finite number"),
+    ],
+)
+def test_bad_parameters_name_the_condition(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ReplicaSymmetric(*arguments)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: l1.distortion(0.5, 0.5),
+        lambda: l1.distortion(0.5, 0.2, sigma_xi2=0.0),
+        lambda: l1.distortion_after_least_squares(0.5, 0.7),
+        lambda: l1.reconstruction_limit(1.2),
+        lambda: l1.optimal_threshold(0.0),
+        lambda: l1.lasso(0.5, 0.2, theta=-1.0),
+        lambda: l1.lasso(0.5, 0.2),
+        lambda: l1.lasso(0.5, 0.2, theta=1.0, penalty=1.0),
+        lambda: l1.lasso(0.5, 0.2, penalty=0.0),
+        lambda: l1.lasso(0.5, 0.2, active_fraction=0.5),
+        lambda: l1.lasso(0.5, 0.0, theta=1.0),
+        lambda: l1.lasso(0.5, 0.2, sigma_xi2=0.1, theta=0.01),
+        lambda: bayes.mmse(-1.0, 0.5),
+        lambda: bayes.mmse(1.0, 1.5),
+        lambda: bayes.mmse(1.0, 0.5, sigma_x2=0.0),
+        lambda: bayes.message_passing(0.0, 0.5),
+        lambda: bayes.message_passing(0.5, 0.5, sigma_xi2=-1.0),
+    ],
+)
+def test_bad_arguments_elsewhere(call):
+    with pytest.raises(ValueError, match=r"needed|exactly one|below the LASSO path"):
+        call()
+
+
+@pytest.fixture(scope="module")
+def hard():
+    return ReplicaSymmetric(0.75, 0.65, 0.5)
+
+
+def test_outside_a_branch_the_spinodal_is_named(hard):
+    with pytest.raises(ValueError, match=r"planted branch ends at its spinodal T=0\.000638844"):
+        hard.at(1e-3, "planted")
+    theory = ReplicaSymmetric(0.75, 0.61, 0.5)
+    with pytest.raises(ValueError, match=r"cooled branch ends at its spinodal T=0\.0008989458"):
+        theory.at(5e-4, "cooled")
+    with pytest.raises(ValueError, match="no planted branch"):
+        ReplicaSymmetric(0.5, 0.2, sigma_xi2=1).at(1.0, "planted")
+    with pytest.raises(ValueError, match="branch must be one of"):
+        hard.at(1.0, "metastable")
+    with pytest.raises(ValueError, match="temperature must lie between"):
+        hard.at(0.0)
+    with pytest.raises(ValueError, match="unknown method"):
+        hard.at(1.0, method="guess")
+
+
+def test_branches_reach_up_to_their_spinodals(hard):
+    for theory in (hard, ReplicaSymmetric(0.75, 0.61, 0.5)):
+        spinodals = theory.spinodals()
+        for method in ("fixed temperature", "parametric"):
+            theory.at(spinodals.planted * (1 - 1e-7), "planted", method=method)
+            if spinodals.cooling is not None:
+                theory.at(spinodals.cooling * (1 + 1e-7), "cooled", method=method)
+
+
+def test_the_range_of_temperatures(hard):
+    assert hard.at(1e4, "cooled").entropy > 0.6
+    assert 0 < hard.at(1e-9, "planted").distortion < 1e-13
+    assert hard.at(1e-9, "planted").at_stable
+
+
+def test_equilibrium_is_the_branch_of_larger_g(hard):
+    critical = hard.transition().temperature
+    for t, name in ((critical * 1.01, "cooled"), (critical * 0.99, "planted"), (0.1, "cooled")):
+        state = hard.at(t)
+        assert state.branch == "equilibrium"
+        assert state.distortion == hard.at(t, name).distortion
+
+
+def test_without_a_transition_the_branches_are_one():
+    theory = ReplicaSymmetric(0.8, 0.4, 0.2)
+    values = {theory.at(0.01, name).distortion for name in ("equilibrium", "cooled", "planted")}
+    assert len(values) == 1
+    assert theory.freezing("planted") is None
+    assert theory.freezing("equilibrium") is None
+
+
+def test_noise_can_wash_the_planted_state_out():
+    assert ReplicaSymmetric(0.75, 0.65, 0.5, sigma_xi2=1e-4).transition() is not None
+    assert ReplicaSymmetric(0.75, 0.65, 0.5, sigma_xi2=1e-3).spinodals().planted is None
+
+
+def test_states_do_not_depend_on_what_was_asked_before():
+    one, two = ReplicaSymmetric(0.75, 0.65, 0.5), ReplicaSymmetric(0.75, 0.65, 0.5)
+    one.at(1e-7, "cooled")
+    assert one.at(3e-3, "cooled") == two.at(3e-3, "cooled")
+
+
+def test_objects_are_frozen(hard):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        hard.alpha = 0.5
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        hard.at(1.0).entropy = 0.0
+
+
+def test_curve_is_a_dataset(hard):
+    temperatures = np.geomspace(1.0, 1e-3, 7)
+    data = hard.curve(temperatures, "cooled")
+    assert data.sizes == {"temperature": 7}
+    np.testing.assert_array_equal(data.temperature, temperatures)
+    assert data.attrs["branch"] == "cooled"
+    assert data.attrs["rho"] == 0.65
+    assert float(data.distortion[3]) == hard.at(temperatures[3], "cooled").distortion
+    assert hard.curve([], "cooled").sizes == {"temperature": 0}
+
+
+def test_branches_show_the_unstable_one(hard):
+    data = hard.branches()
+    names = list(dict.fromkeys(data.branch.values.tolist()))
+    assert names == ["cooled", "unstable", "planted"]
+    assert (data.temperature.values > 0.0).all()
+    unstable = data.where(data.branch == "unstable", drop=True)
+    assert float(unstable.temperature.max()) == pytest.approx(hard.spinodals().planted, rel=1e-12)
+    # On the unstable branch the distortion falls as the temperature rises.
+    order = np.argsort(unstable.temperature.values)
+    assert (np.diff(unstable.mse.values[order]) < 0.0).all()
+    assert (np.diff(data.a.values) > -1e-12).all()
+
+
+def test_a_planted_branch_of_its_own_is_found():
+    """At ρ = 0.7 the planted piece is joined to the hot one nowhere, not even below T = 0."""
+    theory = ReplicaSymmetric(0.75, 0.7, 0.5)
+    names = list(dict.fromkeys(theory.branches().branch.values.tolist()))
+    assert names == ["cooled", "unstable", "planted"]
+    critical = theory.transition()
+    assert critical.temperature < theory.spinodals().planted
+    assert critical.planted.mse < critical.cooled.mse
+
+
+def test_a_curve_of_a_hundred_temperatures_takes_less_than_a_second(hard):
+    hard.at(1e-8, "cooled")
+    hard.at(1e-8, "planted")
+    for branch, top in (("cooled", 1e4), ("planted", 6e-4)):
+        start = time.perf_counter()
+        hard.curve(np.geomspace(top, 1e-8, 100), branch)
+        assert time.perf_counter() - start < 1.0
+
+
+def test_importing_is_light():
+    code = (
+        "import sys, l0anneal.theory; "
+        "heavy = {'xarray', 'matplotlib', 'pandas', 'numba', 'sklearn', 'typer', 'rich'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
