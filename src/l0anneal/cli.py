@@ -11,10 +11,12 @@ import numpy as np
 import typer
 
 from l0anneal.annealing import anneal
+from l0anneal.experiments.cli import register as register_experiments
 from l0anneal.files import read_matrix, read_vector
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
 from l0anneal.schedules import Schedule
+from l0anneal.theory.cli import register as register_theory
 
 __all__ = ["app", "main"]
 
@@ -30,6 +32,10 @@ app = typer.Typer(
 @app.callback()
 def _root() -> None:
     pass
+
+
+register_experiments(app)
+register_theory(app)
 
 
 @app.command("anneal")

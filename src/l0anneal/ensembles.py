@@ -105,9 +105,9 @@ def seeded(
     random_state: RandomState = None,
     *,
     alpha_seed: float = 1.0,
-    n_blocks: int = 8,
+    n_blocks: int = 4,
     backward: float = 1.0,
-    forward: float = 0.1,
+    forward: float = 0.5,
     support: Literal["bernoulli", "fixed"] = "bernoulli",
 ) -> Instance:
     """Draw a planted instance with a seeded, spatially coupled dictionary.
@@ -137,7 +137,7 @@ def seeded(
     Examples
     --------
     >>> from l0anneal import ensembles
-    >>> instance = ensembles.seeded(80, 0.75, 0.5, n_blocks=4, random_state=0)
+    >>> instance = ensembles.seeded(80, 0.75, 0.5, random_state=0)
     >>> instance.A.shape, bool(instance.A[0, 40:].any())
     ((60, 80), False)
     """
@@ -191,10 +191,9 @@ def _plant(
     """Draw the truth and the noise; the dictionary is drawn already."""
     m, n = A.shape
     if support == "fixed":
-        chosen = np.zeros(n, dtype=bool)
-        chosen[rng.permutation(n)[: round(rho_hat * n)]] = True
+        chosen = np.isin(np.arange(n), rng.permutation(n)[: round(rho_hat * n)])
     else:
-        chosen = rng.random(n) < rho_hat
+        chosen = np.less(rng.random(n), rho_hat)
     truth = np.where(chosen, np.sqrt(sigma_x2) * rng.standard_normal(n), 0.0)
     with one_blas_thread():
         y = A @ truth + np.sqrt(sigma_xi2) * rng.standard_normal(m)

@@ -103,9 +103,7 @@ def heat(
             energies = np.zeros(tau)
             for sweep in range(tau):
                 stop = (sweep + 1) * n
-                workspace.run(
-                    pair_flip, state, mu_a * problem.unit_energy, stop, energies, tally
-                )
+                workspace.run(pair_flip, state, mu_a * problem.unit_energy, stop, energies, tally)
                 mse[a] += instance.mse(workspace.coef) / tau
             energy[a] = energies.mean() * problem.unit_energy
             acceptance[a] = tally[ACCEPTED] / (tau * n)
