@@ -166,18 +166,19 @@ def test_a_planted_branch_of_its_own_is_found():
 
 
 def test_a_curve_of_a_hundred_temperatures_takes_less_than_a_second(hard):
-    hard.at(1e-8, "cooled")
-    hard.at(1e-8, "planted")
     for branch, top in (("cooled", 1e4), ("planted", 6e-4)):
-        start = time.perf_counter()
-        hard.curve(np.geomspace(top, 1e-8, 100), branch)
-        assert time.perf_counter() - start < 1.0
+        temperatures = np.geomspace(top, 1e-8, 100)
+        hard.curve(temperatures[-1:], branch)  # warm-up: imports, and the way down the branch
+        start = time.process_time()
+        hard.curve(temperatures, branch)
+        assert time.process_time() - start < 1.0
 
 
 def test_importing_is_light():
     code = (
         "import sys, l0anneal.theory; "
         "heavy = {'xarray', 'matplotlib', 'pandas', 'numba', 'sklearn', 'typer', 'rich'}; "
+        "heavy |= {'scipy.optimize'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

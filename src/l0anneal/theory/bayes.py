@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from .errors import ConvergenceError
 from .quadrature import even_gaussian, sigmoid_panels
+from .roots import minimum
 
 
 def _check(rho_hat: float, sigma_x2: float) -> None:
@@ -80,13 +80,13 @@ def amp_threshold(rho_hat: float) -> float:
     best = int(ratio.argmax())
     if best in (0, len(grid) - 1):
         return max(float(rho_hat), float(ratio[best]))  # monotone: the supremum is at v → 0
-    found = minimize_scalar(
+    _, value = minimum(
         lambda x: -mmse(math.exp(x), rho_hat) / math.exp(x),
-        bounds=(grid[best - 1], grid[best + 1]),
-        method="bounded",
-        options={"xatol": 1e-10},
+        grid[best - 1],
+        grid[best + 1],
+        xatol=1e-10,
     )
-    return max(float(rho_hat), -float(found.fun))
+    return max(float(rho_hat), -value)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammainc, ndtr, ndtri
 
 from .errors import ConvergenceError
+from .roots import brentq
 
 
 def _phi(t: float) -> float:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq
 
 from .channel import Channel, Model
 from .errors import ConvergenceError
+from .roots import brentq
 
 #: The curve is drawn between these temperatures, in units of the variance of y.
 T_HOT = 1e6
@@ -91,7 +91,7 @@ class Segment:
         for end in (left, right):
             if end.temperature == temperature:
                 return end
-        return _between(left, right, lambda p: p.temperature - temperature)
+        return zero_between(left, right, lambda p: p.temperature - temperature)
 
     def with_temperatures(self, temperatures: Iterable[float]) -> list[Point]:
         """All points, and those at ``temperatures`` within this piece, in order along it."""
@@ -171,7 +171,7 @@ def between(left: Point, right: Point) -> Callable[[float], Point]:
     return on_curve
 
 
-def _between(left: Point, right: Point, function: Callable[[Point], float]) -> Point:
+def zero_between(left: Point, right: Point, function: Callable[[Point], float]) -> Point:
     """The point between two neighbours where ``function`` changes sign."""
     if function(left) == 0.0:
         return left
@@ -234,11 +234,11 @@ def _split(points: list[Point], end: str = "open") -> list[Segment]:
     for left, right in pairwise(points):
         cuts = []
         if (left.slope > 0.0) != (right.slope > 0.0):
-            cuts.append((_between(left, right, lambda p: p.slope), "spinodal"))
+            cuts.append((zero_between(left, right, lambda p: p.slope), "spinodal"))
         stops = [left, *[c[0] for c in cuts], right]
         for p0, p1 in pairwise(stops):
             if (p0.temperature > 0.0) != (p1.temperature > 0.0):
-                cuts.append((_between(p0, p1, lambda p: p.temperature), "zero"))
+                cuts.append((zero_between(p0, p1, lambda p: p.temperature), "zero"))
         along = right.position - left.position
         cuts.sort(key=lambda c: float(along @ c[0].position))
         marked.extend(cuts)

@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from . import bayes, l1
 from .channel import Model
-from .parametric import Point, between, trace
+from .parametric import Point, between, trace, zero_between
+from .roots import brentq, minimum
 
 if TYPE_CHECKING:
     import xarray
@@ -146,8 +146,8 @@ def _steepest(points: list[Point]) -> tuple[float, float]:
             point = along(u)
             return -point.slope / point.temperature
 
-        found = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-8})
-        candidates.append((-float(found.fun), along(float(found.x)).temperature))
+        best_fraction, least = minimum(loss, 0.0, 1.0, xatol=1e-8)
+        candidates.append((-least, along(best_fraction).temperature))
     return max(candidates)
 
 
@@ -156,8 +156,6 @@ def _coldest(points: list[Point]) -> float:
     model = points[0].channel.model
     for left, right in pairwise(points):
         if left.slope < 0.0 <= right.slope:
-            along = between(left, right)
-            u = brentq(lambda u, along=along: along(u).slope, 0.0, 1.0, xtol=1e-12)
-            point = along(float(u))
+            point = zero_between(left, right, lambda p: p.slope)
             return point.temperature * model.s0 * math.exp(point.log_a)
     return -1.0 if points[-1].temperature < 0.0 else 1.0

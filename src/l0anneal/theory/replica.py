@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.optimize import brentq
 
 from .channel import Model
 from .errors import ConvergenceError
 from .fixed_temperature import Ladder
 from .parametric import Segment, curve
+from .roots import brentq
 from .states import Spinodals, State, Transition, dataset, observe
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, ndtr
 
 from .channel import Model
 from .errors import ConvergenceError
 from .quadrature import Z_MAX, Array, even_gaussian, sigmoid_panels
 from .replica import ReplicaSymmetric
+from .roots import brentq
 
 #: Largest relative residual of the saddle-point equations in a returned solution.
 TOLERANCE = 1e-11
