@@ -126,11 +126,12 @@ def test_entropy_counts_supports_in_the_limit(store):
 def test_deviations_see_what_is_there_and_only_that():
     t = np.array([1e-3, 1e-2, 1e-1, 1.0])
     line = t.copy()
-    found = deviation(t, line + [9, 0.002, -0.03, 0.1], np.full(4, 0.01), line, 5e-3, 2.0)
+    found = deviation(t, line + np.array([9, 0.002, -0.03, 0.1]), np.full(4, 0.01), line, 5e-3, 2.0)
     assert found.n_points == 3
     assert found.largest == pytest.approx(10)
     assert found.rms == pytest.approx(np.sqrt((0.2**2 + 3**2 + 10**2) / 3))
     assert found.relative == pytest.approx(0.3)
+    assert found.absolute == pytest.approx(0.1)
     assert found.widest == pytest.approx(1.0)
     assert deviation(t, line, np.full(4, np.nan), line, 0.0, 2.0) is None
 

@@ -35,7 +35,7 @@ def test_the_planted_branch_follows_theory():
 
 
 def test_the_free_entropy_is_that_of_enumeration():
-    """log G over all supports of a small problem, at a temperature where the plan still rules."""
+    """Against the sum over all supports of a small problem, where the plan still rules."""
     instance = ensembles.planted(14, 0.75, 0.25, support="fixed", random_state=3)
     k = 6
     energies = np.array([instance.problem.energy(c) for c in combinations(range(14), k)])

@@ -227,6 +227,7 @@ class Deviation:
 
     largest: float
     rms: float
+    absolute: float
     relative: float
     widest: float
     n_points: int
@@ -253,6 +254,7 @@ def deviation(
     return Deviation(
         float(z[np.argmax(np.abs(z))]),
         float(np.sqrt(np.mean(z**2))),
+        float(np.max(np.abs(mean[used] - theory[used]))),
         float(relative.max()),
         float(np.max(error[used] / np.abs(theory[used]))),
         int(used.sum()),

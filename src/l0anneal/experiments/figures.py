@@ -200,8 +200,11 @@ def _freezing(data: Data) -> Figure:
     ax.hlines(frozen.distortion, 1e-9, frozen.temperature, color=COLORS["black"], lw=1.5)
     ax.plot([], [], color=COLORS["black"], label=f"theory, frozen: ε = {frozen.distortion:.2g}")
     ax.axhline(8.6e-9, color=COLORS["orange"], ls=":", lw=1.4, label="paper: ε = 8.6e-9")
-    shown = thin(source, 8e-10, HIGH, 40)
-    for rank, size in enumerate(source["size"].to_numpy()):
+    runs = [(source, int(size), "τ = 5") for size in source["size"].to_numpy()]
+    slow = data["freezing-slow"]
+    runs += [(slow, int(size), "slower") for size in slow["size"].to_numpy()]
+    for rank, (run, size, rate) in enumerate(runs):
+        shown = thin(run, 8e-10, HIGH, 40)
         trapped = shown["final_mse"].sel(size=size) > 1e-3
         values = shown["distortion"].sel(size=size).where(trapped)
         n = int(trapped.sum())
@@ -215,7 +218,7 @@ def _freezing(data: Data) -> Figure:
             ls="none",
             ms=3.5,
             lw=0.8,
-            label=f"N = {size}: median and quartiles of {n} trapped runs",
+            label=f"N = {size}, {rate}: median, quartiles of {n} trapped runs",
             **size_style(rank),
         )
     finish(ax, T_LABEL, EPS, logx=True, logy=True)

@@ -93,7 +93,7 @@ def time(data: Data) -> Figure:
         if len(sizes) > 1:
             label += f": N^{fitted_order(sizes, seconds):.1f}"
         ax.plot(sizes, seconds, marker=marker, ms=5, lw=1.2, color=COLORS[color], label=label)
-    finish(ax, "columns N", "seconds for one run (median)", logx=True, logy=True)
+    finish(ax, "columns N", "processor seconds for one run (median)", logx=True, logy=True)
     ticks = sorted({*PAPER_SECONDS, *median_seconds(data, "noise", "noise-large")[0]})
     ax.set_xticks(ticks, [str(size) for size in ticks])
     ax.minorticks_off()

@@ -23,7 +23,7 @@ _STALE = 24 * 3600.0  # seconds after which a temporary file belongs to nobody
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a task gave: named arrays, and how long its solver took."""
+    """What a task gave: named arrays, and the processor seconds of its solver."""
 
     arrays: Mapping[str, NDArray[np.generic]]
     seconds: float

@@ -1,9 +1,11 @@
 """The table: what the paper says, what theory says here, what was measured here, and a verdict.
 
 Every verdict is worked out from the numbers beside it. The rules: a measured curve agrees with
-theory if, over the range where the paper says so, its straight line through 1/N ends within three
-error bars of the theory at every temperature, and these error bars are nowhere wider than the
-theory's value itself. With one size only, that size is compared as it is.
+theory if, over the range where the paper says so, its straight line through 1/N ends so close to
+the theory at every temperature that chance alone would go farther at one of them in one case of a
+hundred (Bonferroni's bound: 3.9 error bars for 99 temperatures), and if these error bars are
+nowhere wider than the theory's value itself. With one size only, that size is compared as it is.
+A single number agrees within three error bars.
 """
 
 from __future__ import annotations
@@ -129,18 +131,32 @@ def describe(data: xr.Dataset, measured: Deviation | None, limit: Deviation | No
     return text
 
 
+def allowed(n_points: int) -> float:
+    """Error bars that the largest of ``n_points`` deviations may have, at one per cent.
+
+    Examples
+    --------
+    >>> round(allowed(1), 2), round(allowed(99), 2)
+    (2.58, 3.89)
+    """
+    from scipy.special import ndtri
+
+    return float(-ndtri(0.005 / n_points))
+
+
 def judge(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Status]:
     """The rule of this page for a curve."""
     if measured is None:
         return "no verdict", "partly"
     final = limit or measured
-    if abs(final.largest) <= SIGMAS and final.widest > 1.0:
+    close = abs(final.largest) <= allowed(final.n_points)
+    if close and final.widest > 1.0:
         return (
             f"within {abs(final.largest):.1f} error bars, but these reach {final.widest:.1f} times "
             "the theory's value where single runs lag behind",
             "partly",
         )
-    if abs(final.largest) <= SIGMAS:
+    if close:
         return f"agrees: within {abs(final.largest):.1f} error bars everywhere", "agrees"
     if final.rms <= SIGMAS:
         return f"agrees in the mean (rms {final.rms:.1f}), not everywhere", "partly"
@@ -306,7 +322,8 @@ def _slow(data: Data) -> list[Row]:
             both = compare(source, name, LOW, 0.02)
             text, status = judge(*both)
             if sweep == "rapid":
-                left = both[0] is not None and abs(both[0].largest) > SIGMAS
+                measured = both[0]
+                left = measured is not None and abs(measured.largest) > allowed(measured.n_points)
                 text = "agrees: it leaves" if left else "not seen with these samples"
                 status = "agrees" if left else "partly"
             above = "" if high is None else f" (above T = 0.02: rms {high.rms:.1f})"

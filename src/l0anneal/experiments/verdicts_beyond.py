@@ -43,6 +43,12 @@ def noise_only(data: Data) -> list[Row]:
     rows = []
     both = rules.compare(source, "distortion", split, rules.HIGH)
     text, status = rules.judge(*both)
+    if status != "agrees" and both[0] is not None and both[0].absolute < 0.02:
+        text = (
+            f"by eye it does (at most {both[0].absolute:.3f} off on an axis to 0.3); in error bars "
+            "the run lags behind at the cold end"
+        )
+        status = "partly"
     rows.append(
         Row(
             f"ε(T), noise only (.5, .2), T ≥ {split:.2f}",
@@ -137,13 +143,16 @@ def freezing(data: Data) -> list[Row]:
     at_theirs = theory.at(1.3e-7, "cooled")
     ground = rsb.ground_state(theory)
     parts = []
-    for size in source["size"].to_numpy():
-        chosen = source.sel(size=size)
+    slow = data["freezing-slow"]
+    runs = [(source, size, "τ = 5") for size in source["size"].to_numpy()]
+    runs += [(slow, size, "slower") for size in slow["size"].to_numpy()]
+    for run, size, rate in runs:
+        chosen = run.sel(size=size)
         trapped = chosen["final_mse"] > 1e-3
         if int(trapped.sum()):
             level = float(chosen["distortion"].isel(mu=-1).where(trapped).median())
             parts.append(
-                f"N = {size}: {level:.1e} (median of {int(trapped.sum())} trapped of "
+                f"N = {size}, {rate}: {level:.1e} (median of {int(trapped.sum())} trapped of "
                 f"{int(chosen['n_samples'])})"
             )
     return [
@@ -234,7 +243,7 @@ def time(data: Data) -> list[Row]:
 
 
 def _workers(data: Data) -> str:
-    return f"{int(data['noise']['n_samples'][-1])} samples, beside other tasks"
+    return f"{int(data['noise']['n_samples'][-1])} samples, processor time"
 
 
 def rho(data: Data) -> list[Row]:
@@ -292,7 +301,10 @@ def noisy(data: Data) -> list[Row]:
     rows = []
     for name in ("weak", "strong"):
         source, one = data[f"noisy-{name}"], data[f"noisy-{name}-one"]
-        line = Theory(source.attrs).line("cooled", 2e-3, 5.0, 60)
+        theory = Theory(source.attrs)
+        line = theory.line("cooled", 2e-3, 5.0, 60)
+        unstable = theory.exact.at_instability("cooled")
+        doubt = "" if unstable is None else f"; RS unstable below T = {unstable.temperature:.2g}"
         best = line.isel(temperature=int(np.argmin(line["mse"].to_numpy())))
         shown = source.sel(mu=(source["temperature"] >= 2e-3) & (source["temperature"] <= 5.0))
         mean, _ = mean_and_error(shown["mse"].isel(size=-1))
@@ -312,7 +324,7 @@ def noisy(data: Data) -> list[Row]:
                 f"MSE least at T > 0, noise variance {source.attrs['sigma_xi2']:g}",
                 "claimed, no figure",
                 f"least {float(best['mse']):.4f} at T = {float(best['temperature']):.3g}; "
-                f"{float(line['mse'][0]):.4f} at T = 0.002",
+                f"{float(line['mse'][0]):.4f} at T = 0.002{doubt}",
                 f"least {float(mean[least]):.4f} at T = {float(shown['temperature'][least]):.3g}, "
                 f"by {pm(float(gain), float(error))} below T = 0.002; one run at N = "
                 f"{int(one['size'][0])}: at T = {at:.2g}. " + rules.describe(source, *both),
