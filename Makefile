@@ -24,7 +24,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m l0anneal.demo --out demo
+	$(BIN)/l0anneal reproduce --quick --out demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile

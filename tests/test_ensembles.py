@@ -51,3 +51,48 @@ def test_bad_parameters(arguments, message):
         ensembles.planted(*arguments)
     with pytest.raises(ValueError, match="bernoulli"):
         ensembles.planted(10, 0.5, 0.1, support="other")
+
+
+def test_a_seeded_dictionary_is_a_chain_of_blocks():
+    n, blocks = 400, 4
+    instance = ensembles.seeded(n, 0.75, 0.5, random_state=1, alpha_seed=1.0, n_blocks=blocks)
+    assert instance.A.shape == (300, 400)
+    seed_rows, width = 100, 100
+    rest = np.array_split(np.arange(seed_rows, 300), blocks - 1)
+    rows = [np.arange(seed_rows), *rest]
+    variance = np.array(
+        [
+            [np.mean(instance.A[r, q * width : (q + 1) * width] ** 2) for q in range(blocks)]
+            for r in rows
+        ]
+    )
+    relative = {0: 1.0, -1: 1.0, 1: 0.5}
+    expected = np.array([[relative.get(q - p, 0.0) for q in range(blocks)] for p in range(blocks)])
+    expected /= width * expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(variance, expected, rtol=0.06)
+    assert not variance[expected == 0].any()
+    # every row carries the same power as in the i.i.d. ensemble
+    np.testing.assert_allclose(variance.sum(axis=1) * width, 1.0, rtol=0.03)
+
+
+def test_seeded_instances_are_planted_and_repeatable():
+    a, b = (ensembles.seeded(80, 0.75, 0.5, random_state=5) for _ in range(2))
+    assert a.A.tobytes() == b.A.tobytes()
+    np.testing.assert_allclose(a.y, a.A @ a.truth, atol=1e-12)
+    noisy = ensembles.seeded(80, 0.75, 0.5, sigma_xi2=0.1, random_state=5)
+    assert np.std(noisy.y - noisy.A @ noisy.truth) == pytest.approx(np.sqrt(0.1), rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"alpha_seed": 0.5}, "alpha_seed"),
+        ({"alpha_seed": 3.0}, "alpha_seed"),
+        ({"n_blocks": 1}, "n_blocks"),
+        ({"forward": -1.0}, "couplings"),
+        ({"support": "random"}, "bernoulli"),
+    ],
+)
+def test_impossible_chains_are_refused(more, words):
+    with pytest.raises(ValueError, match=words):
+        ensembles.seeded(80, 0.75, 0.5, **more)

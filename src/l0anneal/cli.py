@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from l0anneal.annealing import anneal
+from l0anneal.experiments.cli import register as register_experiments
 from l0anneal.files import read_matrix, read_vector
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 
 
+register_experiments(app)
 register_theory(app)
 
 

@@ -1,6 +1,7 @@
 """Random instances of the paper: a Gaussian dictionary and a signal with or without a plan.
 
-Everywhere M = round(α N) and K = round(ρ N). The dictionary has A_ij ~ N(0, 1/N).
+Everywhere M = round(α N) and K = round(ρ N). The dictionary has A_ij ~ N(0, 1/N), or, with
+spatial coupling, variances that differ from block to block.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from l0anneal._blas import one_blas_thread
 from l0anneal.problem import SparseProblem
 from l0anneal.seeds import RandomState, seed_of
 
-__all__ = ["Instance", "noise_only", "planted"]
+__all__ = ["Instance", "noise_only", "planted", "seeded"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,91 @@ def planted(
     >>> instance.A.shape, instance.support.size
     ((50, 100), 10)
     """
+    _check(n_columns, alpha, rho_hat, sigma_x2, sigma_xi2, support)
+    seed = seed_of(random_state)
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((round(alpha * n_columns), n_columns)) / np.sqrt(n_columns)
+    return _plant(A, rho_hat, sigma_x2, sigma_xi2, support, rng, seed)
+
+
+def noise_only(
+    n_columns: int, alpha: float, sigma_xi2: float = 1.0, random_state: RandomState = None
+) -> Instance:
+    """Draw the paper's case without a planted solution: y is pure noise, the truth is zero."""
+    return planted(n_columns, alpha, 0.0, 0.0, sigma_xi2, random_state)
+
+
+def seeded(
+    n_columns: int,
+    alpha: float,
+    rho_hat: float,
+    sigma_x2: float = 1.0,
+    sigma_xi2: float = 0.0,
+    random_state: RandomState = None,
+    *,
+    alpha_seed: float = 1.0,
+    n_blocks: int = 4,
+    backward: float = 1.0,
+    forward: float = 0.5,
+    support: Literal["bernoulli", "fixed"] = "bernoulli",
+) -> Instance:
+    """Draw a planted instance with a seeded, spatially coupled dictionary.
+
+    Columns and rows are cut into ``n_blocks`` blocks each, in a chain. Rows of block p see the
+    columns of block p with variance 1, of block p − 1 with variance ``backward`` and of block p + 1
+    with variance ``forward``, and no others. The first block, the seed, has so many rows that
+    its own part of the truth is easy to find; the others then follow one after the other, each
+    helped by the one before. All of it has M = round(α N) rows, as many as `planted`.
+
+    Parameters
+    ----------
+    n_columns, alpha, rho_hat, sigma_x2, sigma_xi2, random_state, support
+        As in `planted`.
+    alpha_seed : float
+        Rows per column of the seed block, at least ``alpha``.
+    n_blocks : int
+        Length of the chain, at least 2.
+    backward, forward : float
+        Variances of the coupling to the block before and to the block after.
+
+    Notes
+    -----
+    Each row's variances are scaled to the mean 1/N of `planted`, so that the signal has the
+    same strength in every block and temperatures have the same meaning.
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles
+    >>> instance = ensembles.seeded(80, 0.75, 0.5, random_state=0)
+    >>> instance.A.shape, bool(instance.A[0, 40:].any())
+    ((60, 80), False)
+    """
+    _check(n_columns, alpha, rho_hat, sigma_x2, sigma_xi2, support)
+    if not 2 <= n_blocks <= n_columns:
+        raise ValueError(f"n_blocks must lie between 2 and n_columns; got {n_blocks}")
+    if not (backward >= 0 and forward >= 0):
+        raise ValueError(f"couplings must be ≥ 0; got {backward} and {forward}")
+    m = round(alpha * n_columns)
+    seed_rows = round(alpha_seed * n_columns / n_blocks)
+    if alpha_seed < alpha or m - seed_rows < n_blocks - 1:
+        raise ValueError(
+            f"alpha_seed must be ≥ alpha and leave every other block a row; got {alpha_seed}"
+        )
+    seed = seed_of(random_state)
+    rng = np.random.default_rng(seed)
+    bulk = np.arange(m - seed_rows) * (n_blocks - 1) // (m - seed_rows) + 1
+    row_block = np.concatenate((np.zeros(seed_rows, dtype=np.int64), bulk))
+    column_block = np.arange(n_columns) * n_blocks // n_columns
+    step = column_block[None, :] - row_block[:, None]
+    variance = np.select([step == 0, step == -1, step == 1], [1.0, backward, forward], 0.0)
+    variance /= variance.sum(axis=1, keepdims=True)
+    A = rng.standard_normal((m, n_columns)) * np.sqrt(variance)
+    return _plant(A, rho_hat, sigma_x2, sigma_xi2, support, rng, seed)
+
+
+def _check(
+    n_columns: int, alpha: float, rho_hat: float, sigma_x2: float, sigma_xi2: float, support: str
+) -> None:
     if not n_columns >= 1:
         raise ValueError(f"n_columns must be ≥ 1; got {n_columns}")
     if not alpha > 0 or round(alpha * n_columns) < 1:
@@ -91,23 +177,24 @@ def planted(
         raise ValueError(f"variances must be ≥ 0; got {sigma_x2} and {sigma_xi2}")
     if support not in ("bernoulli", "fixed"):
         raise ValueError(f'support is "bernoulli" or "fixed"; got {support!r}')
-    seed = seed_of(random_state)
-    rng = np.random.default_rng(seed)
-    n, m = n_columns, round(alpha * n_columns)
-    A = rng.standard_normal((m, n)) / np.sqrt(n)
+
+
+def _plant(
+    A: NDArray[np.float64],
+    rho_hat: float,
+    sigma_x2: float,
+    sigma_xi2: float,
+    support: str,
+    rng: np.random.Generator,
+    seed: int,
+) -> Instance:
+    """Draw the truth and the noise; the dictionary is drawn already."""
+    m, n = A.shape
     if support == "fixed":
-        chosen = np.zeros(n, dtype=bool)
-        chosen[rng.permutation(n)[: round(rho_hat * n)]] = True
+        chosen = np.isin(np.arange(n), rng.permutation(n)[: round(rho_hat * n)])
     else:
-        chosen = rng.random(n) < rho_hat
+        chosen = np.less(rng.random(n), rho_hat)
     truth = np.where(chosen, np.sqrt(sigma_x2) * rng.standard_normal(n), 0.0)
     with one_blas_thread():
         y = A @ truth + np.sqrt(sigma_xi2) * rng.standard_normal(m)
     return Instance(A, y, truth, seed)
-
-
-def noise_only(
-    n_columns: int, alpha: float, sigma_xi2: float = 1.0, random_state: RandomState = None
-) -> Instance:
-    """Draw the paper's case without a planted solution: y is pure noise, the truth is zero."""
-    return planted(n_columns, alpha, 0.0, 0.0, sigma_xi2, random_state)
