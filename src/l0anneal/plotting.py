@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from l0anneal.population_result import PopulationResult
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
 
-__all__ = ["COLORS", "new_figure", "plot_anneal", "plot_schedule"]
+__all__ = ["COLORS", "new_figure", "plot_anneal", "plot_population", "plot_schedule"]
 
 # Okabe and Ito's palette: told apart also by colour-blind readers
 COLORS = {
@@ -97,6 +98,61 @@ def plot_anneal(result: AnnealResult) -> Figure:
         axes[2].set_ylabel("entropy per column s (nats)")
     for ax in axes:
         ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    k, n = result.support.size, result.n_columns
+    figure.suptitle(f"{k} of {n} columns, distortion {result.distortion:.4g}", fontsize=11)
+    return figure
+
+
+def plot_population(result: PopulationResult) -> Figure:
+    """Draw distortion, entropy and family sizes of a population against temperature."""
+    trajectory = result.trajectory
+    mu = trajectory["mu"].to_numpy()
+    shown = mu > 1e-6 * mu[-1]
+    values = {name: trajectory[name].to_numpy()[shown] for name in trajectory}
+    temperature = values["temperature"]
+    figure = new_figure(12.0, 3.4)
+    axes = figure.subplots(1, 3)
+    bars = {"fmt": "o", "ms": 3, "lw": 1.0}
+    axes[0].errorbar(
+        temperature,
+        values["distortion"],
+        values["distortion_error"],
+        color=COLORS["blue"],
+        label="mean at each temperature",
+        **bars,
+    )
+    axes[0].axhline(
+        result.distortion, color=COLORS["red"], ls="--", lw=1.2, label="the support returned"
+    )
+    if np.all(values["distortion"] > 0):
+        axes[0].set_yscale("log")
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    axes[0].legend(frameon=False, fontsize=8)
+
+    if np.isfinite(values["entropy"]).any():
+        axes[1].errorbar(
+            temperature, values["entropy"], values["entropy_error"], color=COLORS["purple"], **bars
+        )
+        axes[1].axhline(0.0, color=COLORS["black"], lw=0.8)
+    axes[1].set_ylabel("entropy per column s (nats)")
+
+    axes[2].plot(temperature, values["families"], "o-", ms=3, color=COLORS["green"], label="left")
+    axes[2].plot(
+        temperature,
+        result.population / values["rho_t"],
+        "s-",
+        ms=3,
+        color=COLORS["orange"],
+        label="effective, R/ρ_t",
+    )
+    axes[2].set_yscale("log")
+    axes[2].set_ylabel("families")
+    axes[2].legend(frameon=False, fontsize=8)
+    for ax in axes:
+        if np.any(shown):
+            ax.set_xscale("log")
         ax.set_xlabel("temperature T = 1/μ (units of energy)")
         ax.spines[["top", "right"]].set_visible(False)
     k, n = result.support.size, result.n_columns
