@@ -37,6 +37,7 @@ def test_parameters_in_the_docstring_are_those_of_the_function():
         l0anneal.anneal,
         l0anneal.ensembles.planted,
         l0anneal.population_anneal,
+        l0anneal.temper,
         l0anneal.SparseProblem,
     ):
         text = inspect.getdoc(thing)

@@ -7,14 +7,19 @@ from l0anneal.population_result import PopulationResult
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
 from l0anneal.schedules import Schedule
+from l0anneal.tempering import temper
+from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
     "AnnealResult",
     "PopulationResult",
+    "RunTooShort",
     "Schedule",
     "SparseProblem",
+    "TemperResult",
     "anneal",
     "ensembles",
     "population_anneal",
+    "temper",
 ]
 __version__ = "0.1.0.dev0"

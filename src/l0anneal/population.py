@@ -104,8 +104,8 @@ def population_anneal(
     >>> from l0anneal import ensembles, population_anneal
     >>> instance = ensembles.noise_only(20, 0.5, random_state=1)
     >>> result = population_anneal(instance.problem, 4, population=200, random_state=0)
-    >>> result.trajectory["free_entropy"].to_numpy()[0].round(6)  # log C(20, 4) / 20
-    np.float64(0.424265)
+    >>> print(f"{result.trajectory['free_entropy'][0]:.4f}")  # log C(20, 4) / 20
+    0.4243
     """
     began = time.perf_counter()
     k = problem.check_size(n_nonzero)
