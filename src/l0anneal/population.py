@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
-from l0anneal._compile import warm_up
+from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.population_result import PopulationResult
 from l0anneal.problem import SparseProblem
 from l0anneal.replicas import Replicas
@@ -119,6 +120,7 @@ def population_anneal(
         raise ValueError(f"mu_max must be finite and ≥ 0; got {mu_max!r}")
     seed = seed_of(random_state)
     warm_up()
+    _warm_up()
     with one_blas_thread():
         if schedule is None and mu_max is None:
             mu_max = Schedule.automatic(problem, k).mu[-1]
@@ -164,6 +166,12 @@ def population_anneal(
         last_energies=replicas.energies * problem.unit_energy,
         sampled_supports=np.stack(run.samples) if keep_samples else None,
     )
+
+
+@cache
+def _warm_up() -> None:
+    with patience(), Replicas(tiny_problem(), 2, 2, 0, 1) as replicas:
+        replicas.sweep(0.0, 1)
 
 
 def _whole(name: str, value: int, least: int) -> int:

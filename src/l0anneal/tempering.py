@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
-from l0anneal._compile import warm_up
+from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.autocorrelation import autocorrelation_time
 from l0anneal.ladder import MOST_RUNGS, Rungs
 from l0anneal.problem import SparseProblem
@@ -40,8 +41,8 @@ FIRST_RUNGS = 16
 
 # a run is too short with fewer than TRIPS round trips, fewer than TIMES autocorrelation times, or
 # halves that differ by more than SIGMAS standard errors
-TRIPS = 10
-TIMES = 50
+TRIPS = 20
+TIMES = 100
 SIGMAS = 5.0
 
 
@@ -120,6 +121,8 @@ def temper(
     given = None if ladder is None else _check_ladder(ladder, n_replicas, mu_max)
     seed = seed_of(random_state)
     warm_up()
+    if least < most:
+        _warm_up()
     with one_blas_thread():
         first = _first_ladder(problem, most, n_replicas, mu_max) if given is None else given
         unit = problem.unit_energy
@@ -152,7 +155,7 @@ def temper(
         ]
     )
     spread = energies.std(axis=0, ddof=1)
-    error = spread * np.sqrt(np.maximum(times, 1.0) / n_sweeps)
+    error = _robust_spread(rungs, energies, held) * np.sqrt(np.maximum(times, 1.0) / n_sweeps)
     return TemperResult(
         n_samples=problem.n_samples,
         n_columns=problem.n_columns,
@@ -189,6 +192,23 @@ def _pilot(rungs: Rungs, n_pilot: int, tune: bool, n_replicas: int | None, bar: 
             rungs.exchange()
             bar.update()
         done = int(end)
+
+
+def _robust_spread(rungs: Rungs, energies: Floats, held: Floats) -> Floats:
+    """Standard deviation of the energy: own, or that of the hotter rung reweighted, if larger.
+
+    A cold rung that has seen one support only would else claim to have no error at all.
+    """
+    spread = energies.std(axis=0, ddof=1)
+    sizes = held.astype(np.int64) - rungs.least
+    for a in range(1, spread.size):
+        e, k = energies[:, a - 1], sizes[:, a - 1]
+        logs = rungs.weights[a, k] - rungs.weights[a - 1, k]
+        logs -= (rungs.mu[a] - rungs.mu[a - 1]) * e
+        chance = np.exp(logs - logs.max())
+        chance /= chance.sum()
+        spread[a] = max(spread[a], math.sqrt(max(0.0, chance @ (e - chance @ e) ** 2)))
+    return spread
 
 
 def _refusals(rungs: Rungs, energies: Floats, held: Floats, times: Floats) -> list[str]:
@@ -283,6 +303,12 @@ def _check_ladder(ladder: ArrayLike, n_replicas: int | None, mu_max: float | Non
     if np.any(np.diff(mu) <= 0):
         raise ValueError("the inverse temperatures of a ladder must ascend")
     return mu
+
+
+@cache
+def _warm_up() -> None:
+    with patience(), Rungs(tiny_problem(), 1, 2, np.array([0.0]), 0, 1) as rungs:
+        rungs.round()
 
 
 def _whole(name: str, value: Any, least: int) -> int:

@@ -82,3 +82,23 @@ def test_autocorrelation_time_of_a_known_series(memory):
     # Sokal's error with window 5 τ: relative variance (4·5 + 2) τ / n for τ counted as here / 2
     error = expected * np.sqrt(22 * max(expected, 1.0) / n)
     assert abs(autocorrelation_time(series) - expected) < 4 * error
+
+
+def test_a_run_answers_rightly_or_refuses():
+    """Short runs refuse, long ones answer, and no answer is off by more than 4.5 stated errors."""
+    A, y = random_problem(np.random.default_rng(2), 9, 12)
+    problem = SparseProblem(A, y)
+    _, energies = enumerate_supports(A, y, 4)
+    answered = {}
+    for n_sweeps in (30, 100, 300, 1000):
+        answered[n_sweeps] = 0
+        for seed in range(12):
+            result = temper(problem, 4, mu_max=50.0, n_sweeps=n_sweeps, random_state=seed)
+            if result.refusals:
+                continue
+            answered[n_sweeps] += 1
+            weights = np.exp(-np.multiply.outer(result.ladder, energies - energies.min()))
+            mean = weights @ energies / weights.sum(axis=1)
+            assert np.all(np.abs(result.mean_energy - mean) < 4.5 * result.energy_error)
+    assert answered[30] == answered[100] == 0
+    assert answered[300] < answered[1000] == 12
