@@ -33,7 +33,13 @@ def test_public_names_have_docstrings(name):
 
 
 def test_parameters_in_the_docstring_are_those_of_the_function():
-    for thing in (l0anneal.anneal, l0anneal.ensembles.planted, l0anneal.SparseProblem):
+    for thing in (
+        l0anneal.anneal,
+        l0anneal.ensembles.planted,
+        l0anneal.population_anneal,
+        l0anneal.temper,
+        l0anneal.SparseProblem,
+    ):
         text = inspect.getdoc(thing)
         section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
         documented = {

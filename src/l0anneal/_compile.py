@@ -2,6 +2,8 @@
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -12,21 +14,34 @@ from l0anneal.problem import SparseProblem
 from l0anneal.rng import stream
 from l0anneal.workspace import Workspace
 
-__all__ = ["warm_up"]
+__all__ = ["patience", "tiny_problem", "warm_up"]
 
 _PATIENCE = 1.0  # seconds; loading compiled kernels takes a fraction of that
 _MESSAGE = "l0anneal: compiling its kernels; this happens once and takes about a minute"
 
 
-@cache
-def warm_up() -> None:
-    """Make the kernels ready, once per process; say so on stderr if they have to be compiled."""
+@contextmanager
+def patience() -> Iterator[None]:
+    """Say on stderr that kernels are being compiled if what is done here takes long."""
     timer = threading.Timer(_PATIENCE, print, (_MESSAGE,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     try:
-        problem = SparseProblem(np.eye(3, 4) + 0.5, np.ones(3))
-        workspace = Workspace(problem, 2)
+        yield
+    finally:
+        timer.cancel()
+
+
+def tiny_problem() -> SparseProblem:
+    """The problem on which kernels are compiled."""
+    return SparseProblem(np.eye(3, 4) + 0.5, np.ones(3))
+
+
+@cache
+def warm_up() -> None:
+    """Make the kernels ready, once per process; say so on stderr if they have to be compiled."""
+    with patience():
+        workspace = Workspace(tiny_problem(), 2)
         workspace.fill(2, np.arange(4))
         state = stream(np.random.SeedSequence(0))
         for move in (pair_flip_direct, pair_flip):
@@ -34,5 +49,3 @@ def warm_up() -> None:
             tally[SLOT] = tally[OUTSIDE] = -1
             workspace.run(move, state, 0.0, 4, np.zeros(1), tally)
         workspace.descend()
-    finally:
-        timer.cancel()

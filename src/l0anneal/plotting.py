@@ -10,10 +10,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from l0anneal.population_result import PopulationResult
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
+    from l0anneal.tempering_result import TemperResult
 
-__all__ = ["COLORS", "new_figure", "plot_anneal", "plot_schedule"]
+__all__ = [
+    "COLORS",
+    "new_figure",
+    "plot_anneal",
+    "plot_population",
+    "plot_schedule",
+    "plot_tempering",
+]
 
 # Okabe and Ito's palette: told apart also by colour-blind readers
 COLORS = {
@@ -103,4 +112,92 @@ def plot_anneal(result: AnnealResult) -> Figure:
         ax.spines[["top", "right"]].set_visible(False)
     k, n = result.support.size, result.n_columns
     figure.suptitle(f"{k} of {n} columns, distortion {result.distortion:.4g}", fontsize=11)
+    return figure
+
+
+def plot_population(result: PopulationResult) -> Figure:
+    """Draw distortion, entropy and family sizes of a population against temperature."""
+    trajectory = result.trajectory
+    mu = trajectory["mu"].to_numpy()
+    shown = mu > 1e-6 * mu[-1]
+    values = {name: trajectory[name].to_numpy()[shown] for name in trajectory}
+    temperature = values["temperature"]
+    figure = new_figure(12.0, 3.4)
+    axes = figure.subplots(1, 3)
+    bars = {"fmt": "o", "ms": 3, "lw": 1.0}
+    axes[0].errorbar(
+        temperature,
+        values["distortion"],
+        values["distortion_error"],
+        color=COLORS["blue"],
+        label="mean at each temperature",
+        **bars,
+    )
+    axes[0].axhline(
+        result.distortion, color=COLORS["red"], ls="--", lw=1.2, label="the support returned"
+    )
+    if np.all(values["distortion"] > 0):
+        axes[0].set_yscale("log")
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    axes[0].legend(frameon=False, fontsize=8)
+
+    if np.isfinite(values["entropy"]).any():
+        axes[1].errorbar(
+            temperature, values["entropy"], values["entropy_error"], color=COLORS["purple"], **bars
+        )
+        axes[1].axhline(0.0, color=COLORS["black"], lw=0.8)
+    axes[1].set_ylabel("entropy per column s (nats)")
+
+    axes[2].plot(temperature, values["families"], "o-", ms=3, color=COLORS["green"], label="left")
+    axes[2].plot(
+        temperature,
+        result.population / values["rho_t"],
+        "s-",
+        ms=3,
+        color=COLORS["orange"],
+        label="effective, R/ρ_t",
+    )
+    axes[2].set_yscale("log")
+    axes[2].set_ylabel("families")
+    axes[2].legend(frameon=False, fontsize=8)
+    for ax in axes:
+        if np.any(shown):
+            ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    k, n = result.support.size, result.n_columns
+    figure.suptitle(f"{k} of {n} columns, distortion {result.distortion:.4g}", fontsize=11)
+    return figure
+
+
+def plot_tempering(result: TemperResult) -> Figure:
+    """Draw distortion, exchange rates and autocorrelation times along the ladder."""
+    shown = result.ladder > 1e-6 * result.ladder[-1]
+    temperature = 1.0 / result.ladder[shown]
+    figure = new_figure(12.0, 3.4)
+    axes = figure.subplots(1, 3)
+    axes[0].errorbar(
+        temperature,
+        result.mean_energy[shown] / result.n_samples,
+        result.energy_error[shown] / result.n_samples,
+        fmt="o",
+        ms=3,
+        lw=1.0,
+        color=COLORS["blue"],
+    )
+    axes[0].axhline(result.distortion, color=COLORS["red"], ls="--", lw=1.2)
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    between = np.sqrt(np.maximum(result.ladder[:-1], 1e-6 * result.ladder[-1]) * result.ladder[1:])
+    axes[1].plot(1.0 / between, result.exchange_rate, "o-", ms=3, color=COLORS["green"])
+    axes[1].set_ylim(-0.03, 1.03)
+    axes[1].set_ylabel("exchanges accepted (fraction)")
+    axes[2].plot(temperature, result.autocorrelation[shown], "o-", ms=3, color=COLORS["purple"])
+    axes[2].set_yscale("log")
+    axes[2].set_ylabel("autocorrelation time (sweeps)")
+    for ax in axes:
+        ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    state = "too short to be trusted" if result.refusals else f"{result.round_trips} round trips"
+    figure.suptitle(f"{result.ladder.size} rungs, {result.n_sweeps} sweeps, {state}", fontsize=11)
     return figure

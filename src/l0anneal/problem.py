@@ -274,6 +274,11 @@ class SparseProblem:
         """Energy, in the caller's units, of one engine unit (1 for a zero signal)."""
         return self._unit**2 if self._unit else 1.0
 
+    @property
+    def unit_signal(self) -> float:
+        """½‖y‖² in engine units: what the tableau's energy, counted from the empty support, lacks."""
+        return 0.5 * self.signal_energy / self.unit_energy
+
     def unit_diagonal(self, ridge: float = 0.0) -> Floats:
         """Diagonal of the engine's Gram matrix with ``ridge`` on the caller's columns."""
         diagonal = (self.column_norms > 0).astype(np.float64)

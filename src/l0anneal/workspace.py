@@ -68,7 +68,7 @@ class Workspace:
 
     def to_energy(self, value: Any) -> Any:
         """The tableau's energy, counted from the empty support, as ½‖y − Ax‖² of the caller."""
-        return 0.5 * self.problem.signal_energy + value * self.problem.unit_energy
+        return (self.problem.unit_signal + value) * self.problem.unit_energy
 
     @property
     def coef(self) -> NDArray[np.float64]:
@@ -169,9 +169,12 @@ class Workspace:
                     break
         self.refresh()
 
-    def run(self, kernel: Callable[..., int], *args: Any) -> None:
-        """Call a kernel until it is done, bringing the Gram rows that it asks for."""
-        if kernel is not pair_flip_direct:
+    def run(self, kernel: Callable[..., int], *args: Any, complete: bool = True) -> None:
+        """Call a kernel until it is done, bringing the Gram rows that it asks for.
+
+        With ``complete``, what `pair_flip_direct` left behind is computed first.
+        """
+        if complete and kernel is not pair_flip_direct:
             self._complete()
         while (outcome := kernel(self.tableau, *args)) != DONE:
             if outcome == SINGULAR:

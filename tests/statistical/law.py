@@ -15,11 +15,26 @@ LEVEL = 1e-3  # seeds are fixed: a right sampler passes for ever, a wrong one is
 def law_p_value(A, y, k, mu, supports):
     """p-value of the hypothesis that ``supports`` (rows, sorted) are independent Gibbs samples."""
     known, energies = enumerate_supports(A, y, k)
+    return counts_p_value(known, gibbs_law(energies, mu), supports)
+
+
+def sizes_p_value(A, y, sizes, mu, weights, supports):
+    """The same for the law ∝ exp(−μ E(S) + w_|S|) on supports of several sizes."""
+    known, logs = [], []
+    for k, weight in zip(sizes, weights):
+        of_size, energies = enumerate_supports(A, y, k)
+        known += of_size
+        logs.append(weight - mu * energies)
+    return counts_p_value(known, gibbs_law(-np.concatenate(logs), 1.0), supports)
+
+
+def counts_p_value(known, law, supports):
+    """p-value of the hypothesis that ``supports`` are independent draws from ``law``."""
     index = {support: i for i, support in enumerate(known)}
     counts = np.zeros(len(known))
     for support in supports:
         counts[index[tuple(int(j) for j in support)]] += 1  # KeyError: not an admissible support
-    expected = gibbs_law(energies, mu) * len(supports)
+    expected = law * len(supports)
     # rare supports are taken together, so that χ² holds
     order = np.argsort(expected)
     counts, expected = counts[order], expected[order]
