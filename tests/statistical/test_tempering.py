@@ -83,14 +83,17 @@ def test_autocorrelation_time_of_a_known_series(memory):
 
 
 def test_a_run_answers_rightly_or_refuses():
-    """Short runs refuse, long ones answer, and no answer is off by more than 4.5 stated errors."""
-    A, y = random_problem(np.random.default_rng(2), 9, 12)
+    """Short runs refuse, long ones answer, and no answer is off by more than 4.5 stated errors.
+
+    The limits of the refusal were set on another problem than this one.
+    """
+    A, y = random_problem(np.random.default_rng(101), 9, 12)
     problem = SparseProblem(A, y)
     _, energies = enumerate_supports(A, y, 4)
     answered = {}
     for n_sweeps in (30, 100, 300, 1000):
         answered[n_sweeps] = 0
-        for seed in range(12):
+        for seed in range(1000, 1012):
             result = temper(problem, 4, mu_max=50.0, n_sweeps=n_sweeps, random_state=seed)
             if result.refusals:
                 continue
