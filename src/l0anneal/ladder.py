@@ -261,8 +261,8 @@ class Rungs:
                 polish=False,
                 random_state=child(self.seed, 3, int(k)),
             )
-            log_g = run.trajectory["free_entropy"].to_numpy() * n
-            found.append(log_g - self._counts[k - self.least])
+            integral = PchipInterpolator(schedule.mu, run.mean_energy[0]).antiderivative()
+            found.append(-integral(schedule.mu))
         self._surveyed = PchipInterpolator(some, np.stack(found, axis=1), axis=1)(every)
 
     def _guess(self, mu: Floats) -> Floats:
