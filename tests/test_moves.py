@@ -108,7 +108,14 @@ def test_one_seed_one_result(instance, move):
     arguments = {"move": move, "n_pairs": 3, "n_chains": 3, "random_state": 7}
     first = anneal(instance.problem, 8, SHORT, **arguments)
     threads = anneal(instance.problem, 8, SHORT, n_jobs=3, **arguments)
-    watched = anneal(instance.problem, 8, SHORT, keep_samples=True, **arguments)
+    watched = anneal(
+        instance.problem,
+        8,
+        SHORT,
+        keep_samples=True,
+        observables={"largest": np.max},
+        **arguments,
+    )
     for other in (threads, watched):
         assert_same(first, other)
         np.testing.assert_array_equal(first.kernels, other.kernels)

@@ -274,14 +274,14 @@ class _Chain:
         energies = np.zeros(tau)
         observed = dict.fromkeys(self.observed, 0.0)
         tally = new_tally(run.n_pairs)
-        name = workspace.choose(run.move, self.pair_acceptance)
-        self.kernels[a] = name
+        kernel = workspace.choose(run.move, self.pair_acceptance)
+        self.kernels[a] = kernel
         each_sweep = run.keep_samples or bool(observed)
         done = 0
         while done < tau:
             at_most = int(tally[PROPOSED]) + workspace.chunk
             end = min(at_most, (done + 1 if each_sweep else tau) * n)
-            workspace.run(KERNELS[name], state, beta, end, energies, tally)
+            workspace.run(KERNELS[kernel], state, beta, end, energies, tally)
             run.pause()
             swept = int(tally[PROPOSED]) // n - done
             if swept:
@@ -296,7 +296,7 @@ class _Chain:
         if tau > 1:
             self.std_energy[a] = energies.std(ddof=1) * run.problem.unit_energy
         self.acceptance[a] = tally[ACCEPTED] / tally[PROPOSED]
-        self.pair_acceptance = pair_acceptance(name, float(self.acceptance[a]), run.k)
+        self.pair_acceptance = pair_acceptance(kernel, float(self.acceptance[a]), run.k)
         for name, total in observed.items():
             self.observed[name][a] = total / tau
 
