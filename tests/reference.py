@@ -21,19 +21,21 @@ def qr_energy(A, y, support):
     return 0.5 * float(residual @ residual)
 
 
+def off_span(A, support, j):
+    """Fraction of column j's squared length off the span of the support's other columns."""
+    others = [i for i in support if i != j]
+    column = A[:, j]
+    length = float(column @ column)
+    if length == 0:
+        return 0.0
+    if others:
+        column = column - A[:, others] @ np.linalg.lstsq(A[:, others], column, rcond=None)[0]
+    return float(column @ column) / length
+
+
 def admissible(A, support):
     """Whether each column keeps more than PIVOT of its squared length off the others' span."""
-    for j in support:
-        others = [i for i in support if i != j]
-        column = A[:, j]
-        length = float(column @ column)
-        if length == 0:
-            return False
-        if others:
-            column = column - A[:, others] @ np.linalg.lstsq(A[:, others], column, rcond=None)[0]
-        if float(column @ column) <= PIVOT * length:
-            return False
-    return True
+    return all(off_span(A, support, j) > PIVOT for j in support)
 
 
 def enumerate_supports(A, y, k):
@@ -59,6 +61,9 @@ def random_problem(rng, m, n, kind="gaussian"):
         A = A[:, : max(2, m // 2)] @ rng.standard_normal((max(2, m // 2), n))
     elif kind == "correlated":
         A += 3.0 * rng.standard_normal((m, 1))
+    elif kind == "barely independent":  # on both sides of PIVOT, column by column
+        A[:, 1] = A[:, 0] + 1e-3 * A[:, 5]
+        A[:, 2] = A[:, 0] + 5e-4 * A[:, 4]
     elif kind == "badly scaled":
         A *= 10.0 ** rng.uniform(-6, 6, n)
     elif kind != "gaussian":

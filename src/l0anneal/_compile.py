@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from l0anneal.moves import pair_flip, pair_flip_direct
-from l0anneal.moves.outcome import OUTSIDE, SLOT
+from l0anneal.automatic import KERNELS, MOVES
+from l0anneal.moves import new_tally
 from l0anneal.problem import SparseProblem
 from l0anneal.rng import stream
 from l0anneal.workspace import Workspace
@@ -38,14 +38,12 @@ def tiny_problem() -> SparseProblem:
 
 
 @cache
-def warm_up() -> None:
-    """Make the kernels ready, once per process; say so on stderr if they have to be compiled."""
+def warm_up(move: str = "pair flip") -> None:
+    """Make a move's kernels ready, once per process; say on stderr if they have to be compiled."""
     with patience():
         workspace = Workspace(tiny_problem(), 2)
         workspace.fill(2, np.arange(4))
         state = stream(np.random.SeedSequence(0))
-        for move in (pair_flip_direct, pair_flip):
-            tally = np.zeros(4, dtype=np.int64)
-            tally[SLOT] = tally[OUTSIDE] = -1
-            workspace.run(move, state, 0.0, 4, np.zeros(1), tally)
+        for name in MOVES[move]:
+            workspace.run(KERNELS[name], state, 0.0, 4, np.zeros(1), new_tally())
         workspace.descend()

@@ -16,8 +16,10 @@ from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
 from l0anneal._compile import warm_up
-from l0anneal.moves import pair_flip, pair_flip_direct
-from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, PROPOSED, SLOT
+from l0anneal.automatic import KERNELS, MOVES, pair_acceptance
+from l0anneal.moves import new_tally
+from l0anneal.moves.multi_flip import MOST_PAIRS
+from l0anneal.moves.outcome import ACCEPTED, PROPOSED
 from l0anneal.problem import SparseProblem
 from l0anneal.results import RESERVED_NAMES, AnnealResult
 from l0anneal.rng import stream
@@ -35,6 +37,8 @@ def anneal(
     n_nonzero: int,
     schedule: Schedule | None = None,
     *,
+    move: str = "pair flip",
+    n_pairs: int = 2,
     polish: bool = True,
     n_chains: int = 1,
     n_jobs: int | None = None,
@@ -48,7 +52,8 @@ def anneal(
     """Find the best ``n_nonzero`` columns by Monte Carlo over supports at falling temperature.
 
     Minimises ½‖y − Ax‖² over supports of exactly ``n_nonzero`` columns. At each inverse temperature
-    μ_a of the schedule the pair-flip Metropolis chain runs τ_a sweeps of N proposals.
+    μ_a of the schedule a Monte Carlo chain, by default the paper's pair flip, runs τ_a sweeps of N
+    proposals.
 
     Parameters
     ----------
@@ -60,6 +65,15 @@ def anneal(
     schedule : Schedule, optional
         By default `Schedule.automatic`, which finds its temperatures from the problem.
         `Schedule.paper` is the paper's.
+    move : {"pair flip", "auto", "heat bath", "multi flip", "rejection free"}
+        How supports change. The stationary law is the same for all. "pair flip": the paper's
+        Metropolis exchanges of one column for another. "rejection free": the same chain in law, but
+        not the same random numbers, at a cost for its changes only. "heat bath": a column comes in
+        and the one that goes out is drawn by weight. "multi flip": up to ``n_pairs`` columns are
+        exchanged at once. "auto": at each temperature the cheapest of the single exchanges, by
+        counts of operations, chosen by the acceptance at the temperature before.
+    n_pairs : int
+        For "multi flip".
     polish : bool
         End with a descent to a swap-local minimum: no exchange of one column lowers the energy.
         The paper does not; switch it off to reproduce it.
@@ -97,6 +111,12 @@ def anneal(
     k = problem.check_size(n_nonzero)
     if isinstance(n_chains, bool) or not isinstance(n_chains, (int, np.integer)) or n_chains < 1:
         raise ValueError(f"n_chains must be an integer ≥ 1; got {n_chains!r}")
+    if move not in MOVES:
+        raise ValueError(f"move is one of {', '.join(MOVES)}; got {move!r}")
+    if isinstance(n_pairs, bool) or not isinstance(n_pairs, (int, np.integer)):
+        raise ValueError(f"n_pairs must be an integer; got {n_pairs!r}")
+    if not 1 <= n_pairs <= MOST_PAIRS:
+        raise ValueError(f"n_pairs must be between 1 and {MOST_PAIRS}; got {n_pairs}")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
     if schedule is not None and not isinstance(schedule, Schedule):
@@ -108,13 +128,22 @@ def anneal(
             )
     start = None if initial_support is None else problem.check_support(initial_support, k)
     seed = seed_of(random_state)
-    warm_up()
+    warm_up(move)
     with one_blas_thread():
         if schedule is None:
             schedule = Schedule.automatic(problem, k)
         # once, before the chains share it
         _ = problem.gram if problem.gram_is_whole else problem.unit_columns
-        run = _Run(problem, k, schedule, polish, keep_samples, dict(observables or {}))
+        run = _Run(
+            problem,
+            k,
+            schedule,
+            move,
+            int(n_pairs),
+            polish,
+            keep_samples,
+            dict(observables or {}),
+        )
         bar = tqdm(
             total=schedule.n_sweeps * n_chains, unit="sweep", disable=not progress, leave=False
         )
@@ -143,6 +172,9 @@ def anneal(
         mean_energy=np.stack([chain.mean_energy for chain in chains]),
         std_energy=np.stack([chain.std_energy for chain in chains]),
         acceptance=np.stack([chain.acceptance for chain in chains]),
+        kernels=np.stack([chain.kernels for chain in chains]),
+        move=move,
+        n_pairs=int(n_pairs),
         observed={
             name: np.stack([chain.observed[name] for chain in chains]) for name in run.observables
         },
@@ -161,6 +193,8 @@ class _Run:
     problem: SparseProblem
     k: int
     schedule: Schedule
+    move: str
+    n_pairs: int
     polish: bool
     keep_samples: bool
     observables: dict[str, Observable]
@@ -186,6 +220,8 @@ class _Chain:
         self.mean_energy = np.full(n_mu, np.nan)
         self.std_energy = np.full(n_mu, np.nan)
         self.acceptance = np.full(n_mu, np.nan)
+        self.kernels = np.full(n_mu, "", dtype=f"U{max(map(len, KERNELS))}")
+        self.pair_acceptance = 1.0  # of the pair flip, at the temperature before
         self.observed = {name: np.full(n_mu, np.nan) for name in run.observables}
         shape = (run.schedule.n_sweeps, run.k) if run.keep_samples else (0, 0)
         self.samples = np.full(shape, -1, dtype=np.int32)
@@ -234,18 +270,18 @@ class _Chain:
         tau: int,
     ) -> None:
         n = run.problem.n_columns
+        beta = mu * run.problem.unit_energy
         energies = np.zeros(tau)
         observed = dict.fromkeys(self.observed, 0.0)
-        tally = np.zeros(4, dtype=np.int64)
-        tally[SLOT] = tally[OUTSIDE] = -1
-        hottest = 1.0 if a == 0 else float(self.acceptance[a - 1])
-        move = pair_flip_direct if workspace.prefers_direct(hottest) else pair_flip
+        tally = new_tally(run.n_pairs)
+        kernel = workspace.choose(run.move, self.pair_acceptance)
+        self.kernels[a] = kernel
         each_sweep = run.keep_samples or bool(observed)
         done = 0
         while done < tau:
             at_most = int(tally[PROPOSED]) + workspace.chunk
             end = min(at_most, (done + 1 if each_sweep else tau) * n)
-            workspace.run(move, state, mu * run.problem.unit_energy, end, energies, tally)
+            workspace.run(KERNELS[kernel], state, beta, end, energies, tally)
             run.pause()
             swept = int(tally[PROPOSED]) // n - done
             if swept:
@@ -260,6 +296,7 @@ class _Chain:
         if tau > 1:
             self.std_energy[a] = energies.std(ddof=1) * run.problem.unit_energy
         self.acceptance[a] = tally[ACCEPTED] / tally[PROPOSED]
+        self.pair_acceptance = pair_acceptance(kernel, float(self.acceptance[a]), run.k)
         for name, total in observed.items():
             self.observed[name][a] = total / tau
 

@@ -45,6 +45,10 @@ def anneal_command(
     ] = "automatic",
     n: Annotated[int | None, typer.Option(help="Temperatures (automatic, paper) [100]")] = None,
     tau: Annotated[int | None, typer.Option(help="Sweeps at each (automatic, paper) [5]")] = None,
+    move: Annotated[
+        str, typer.Option(help="pair flip, auto, heat bath, multi flip or rejection free")
+    ] = "pair flip",
+    pairs: Annotated[int, typer.Option(help="Columns exchanged at once, at most (multi flip)")] = 2,
     polish: Annotated[bool, typer.Option(help="End in a swap-local minimum")] = True,
     chains: Annotated[int, typer.Option(help="Independent chains; the best wins")] = 1,
     jobs: Annotated[int, typer.Option(help="Threads to run them in; -1: all cores")] = 1,
@@ -73,6 +77,8 @@ def anneal_command(
         problem,
         k,
         _schedule(schedule, problem, k, n, tau),
+        move=move.replace("-", " "),
+        n_pairs=pairs,
         polish=polish,
         n_chains=chains,
         n_jobs=jobs,
@@ -131,6 +137,7 @@ def _as_json(result: AnnealResult) -> dict[str, Any]:
         "n_agree": result.n_agree,
         "interrupted": result.interrupted,
         "seed": result.seed,
+        "move": result.move,
         "seconds": result.seconds,
         "schedule": result.schedule.to_dict(),
     }

@@ -24,7 +24,7 @@ _FORMAT = "l0anneal.AnnealResult/1"
 
 RESERVED_NAMES = frozenset(
     {"mu", "sweeps", "temperature", "distortion", "distortion_std", "acceptance", "free_entropy"}
-    | {"entropy", "energy", "support", "agrees", "chain", "slot"}
+    | {"entropy", "energy", "support", "agrees", "chain", "slot", "kernel"}
 )
 Floats = NDArray[np.float64]
 
@@ -44,6 +44,8 @@ class AnnealResult:
         ½‖y − A coef‖², and that divided by M.
     schedule, seed : Schedule, int
         What was run; given again, with the other arguments the same, they give the same result.
+    move, n_pairs, kernels : str, int, ndarray of str
+        The move that was asked for, and by chain and temperature the kernel that did it.
     seconds : float
         Wall-clock time.
     interrupted : bool
@@ -70,6 +72,9 @@ class AnnealResult:
     std_energy: Floats
     acceptance: Floats
     observed: dict[str, Floats] = field(default_factory=dict)
+    kernels: NDArray[np.str_] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.str_))
+    move: str = "pair flip"
+    n_pairs: int = 2
     # by chain and sweep
     sampled_supports: NDArray[np.int32] | None = None
 
@@ -138,6 +143,7 @@ class AnnealResult:
             {
                 "energy": ("chain", self.chain_energies),
                 "support": (("chain", "slot"), self.chain_supports),
+                "kernel": (("chain", "mu"), self.kernels),
                 "agrees": ("chain", np.all(self.chain_supports == self.support, axis=1)),
             }
             | {name: (("chain", "mu"), values) for name, values in by_mu.items()},
@@ -241,6 +247,8 @@ _SCALARS = (
     "seconds",
     "interrupted",
     "refreshes",
+    "move",
+    "n_pairs",
 )
 _ARRAYS = (
     "support",
@@ -250,6 +258,7 @@ _ARRAYS = (
     "mean_energy",
     "std_energy",
     "acceptance",
+    "kernels",
 )
 
 

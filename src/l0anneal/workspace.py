@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal import problem as _problem
+from l0anneal.automatic import choose
 from l0anneal.moves import DONE, SINGULAR, descend, pair_flip_direct
+from l0anneal.moves.multi_flip import MOST_PAIRS
 from l0anneal.moves.outcome import ACCEPTED, FULL, PROPOSED
 from l0anneal.pivots import add
 from l0anneal.problem import SparseProblem
@@ -43,7 +45,7 @@ class Workspace:
             rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
             columns = np.empty((0, 0))
         else:
-            n_rows = max(capacity + 2, min(n, _problem.ROW_CACHE_BYTES // (8 * n)))
+            n_rows = max(capacity + MOST_PAIRS, min(n, _problem.ROW_CACHE_BYTES // (8 * n)))
             rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
             columns = problem.unit_columns
             self._column_of = np.full(n_rows, -1, dtype=np.int64)
@@ -199,17 +201,17 @@ class Workspace:
 
         By counts of operations, never by the clock, so that a run can be had again.
         """
+        return self.choose("pair flip", acceptance) == "pair flip, direct"
+
+    def choose(self, move: str, acceptance: float) -> str:
+        """Return the kernel that ``move`` runs where the pair flip's acceptance is this."""
         t = self.tableau
         k = int(t.counts[SIZE])
-        n_zeros = t.b.size - k
-        direct = (3.0 + 4.0 * acceptance) * k * k
-        tabled = acceptance * (6.0 * n_zeros * k + 2.0 * k * k)
-        if self.problem.gram_is_whole:
-            return direct < tabled
-        if t.columns.size == 0:
-            return False
-        m = self.problem.n_samples
-        return direct + 2.0 * m * k < tabled + acceptance * 2.0 * m * t.b.size
+        row = cross = 0.0
+        if not self.problem.gram_is_whole:
+            row = 2.0 * self.problem.n_samples * t.b.size
+            cross = 2.0 * self.problem.n_samples * k if t.columns.size else np.inf
+        return choose(move, acceptance, k, t.b.size - k, row, cross)
 
     def _complete(self) -> None:
         """Compute what `pair_flip_direct` left behind, if it ran last."""
