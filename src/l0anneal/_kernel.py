@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["kernel"]
+__all__ = ["inlined", "kernel"]
 
 _HERE = Path(__file__).parent
 _SHARED = [*(_HERE / name for name in ("_kernel.py", "rng.py", "tableau.py", "pivots.py"))]
@@ -25,3 +25,15 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call, or load it from the cache."""
     function.__qualname__ += f".{_DIGEST}"
     return njit(cache=True, nogil=True, fastmath=_MATH, error_model="numpy")(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` into each kernel that calls it.
+
+    For what is called once per proposal: to hand over the sixteen arrays of a tableau takes longer
+    than to use them.
+    """
+    function.__qualname__ += f".{_DIGEST}"
+    return njit(cache=True, nogil=True, fastmath=_MATH, error_model="numpy", forceinline=True)(
+        function
+    )

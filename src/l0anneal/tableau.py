@@ -44,7 +44,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._kernel import kernel
+from l0anneal._kernel import inlined, kernel
 
 PIVOT = 1e-7
 CAREFUL = 1e-3
@@ -211,16 +211,21 @@ def is_near_singular(t, gamma, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _delta_swap_carefully(t, k, p, gamma):  # type: ignore[no-untyped-def]
+    if gamma <= 0.01 * PIVOT and t.values[SINGULARITY] * CAREFUL < 1.0:
+        return np.inf  # a copy of what is there
+    return careful_swap(t, k, t.zeros[p], t.W[p, : t.counts[SIZE]])[0]
+
+
+@inlined
 def delta_swap(t, k, p):  # type: ignore[no-untyped-def]
     """Energy change when outside column p takes slot k; infinite if it may not."""
     w = t.W[p, k]
     freed = w / t.U[k, k]
     gamma = t.gamma[p] + w * freed
-    if is_near_singular(t, gamma, t.zeros[p]):
-        if gamma <= 0.01 * PIVOT and t.values[SINGULARITY] * CAREFUL < 1.0:
-            return np.inf  # a copy of what is there
-        n_ones = t.counts[SIZE]
-        return careful_swap(t, k, t.zeros[p], t.W[p, :n_ones])[0]
+    # `is_near_singular`, which as a call would cost more than all the rest
+    if gamma <= CAREFUL * t.diag[t.zeros[p]] or t.values[SINGULARITY] * CAREFUL >= 1.0:
+        return _delta_swap_carefully(t, k, p, gamma)
     r = t.r[p] + freed * t.x[k]
     return 0.5 * t.x[k] * t.x[k] / t.U[k, k] - 0.5 * r * r / gamma
 

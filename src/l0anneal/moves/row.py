@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from l0anneal._kernel import kernel
+from l0anneal._kernel import inlined, kernel
 from l0anneal.tableau import CAREFUL, SINGULARITY, SIZE, delta_swap
 
 __all__ = ["joins_easily", "reach", "slot_terms", "swap_row"]
@@ -36,7 +36,7 @@ def _swap_row(w, x, freed, lost, gamma, r, least, delta):  # type: ignore[no-unt
     return left_out
 
 
-@kernel
+@inlined
 def swap_row(t, p, freed, lost, delta):  # type: ignore[no-untyped-def]
     """Fill ``delta`` with `delta_swap` of outside column p against every slot.
 
@@ -59,7 +59,7 @@ def _all_within(w, inverse, room):  # type: ignore[no-untyped-def]
     return beyond == 0
 
 
-@kernel
+@inlined
 def joins_easily(t, p, room):  # type: ignore[no-untyped-def]
     """Whether each column of support and outside column p keeps `CAREFUL` off the others' span.
 
