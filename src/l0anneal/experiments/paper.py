@@ -119,9 +119,9 @@ FIGURES: dict[str, FigurePlan] = {
     ),
     "time": FigurePlan(
         "Computation time: α = 0.5, ρ = 0.2",
-        "Processor seconds for one run at the paper's schedule, as the paper reports them and here, "
-        "with an l1 solver (the whole LASSO path to k columns) and OMP beside it. Slopes are fitted "
-        "orders in N.",
+        "Processor seconds for one run at the paper's schedule, as the paper reports them and "
+        "here, with an l1 solver (the whole LASSO path to k columns) and OMP beside it. Slopes are "
+        "fitted orders in N.",
         ("noise", "noise-large", "omp", "omp-large", "l1", "l1-large"),
     ),
     "rho": FigurePlan(

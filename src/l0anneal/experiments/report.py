@@ -225,8 +225,8 @@ def _rules(report: Report) -> str:
         "std / √(samples − 1); 0.0365(16) means 0.0365 ± 0.0016. Theory is for N → ∞ while runs "
         "have finite N (at N = 100 and T = 1, ε is about 3 % and the MSE about 6 % off), so curves "
         "are also extrapolated by a straight line in 1/N. A curve agrees if that limit is so close "
-        "to the theory at every temperature that chance alone would go farther at one of them in one "
-        "case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), with error bars no "
+        "to the theory at every temperature that chance alone would go farther at one of them in "
+        "one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), with error bars no "
         "wider than the theory's value. A single number agrees within three error bars.</p>"
     )
 
