@@ -152,7 +152,7 @@ def judge(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Sta
     close = abs(final.largest) <= allowed(final.n_points)
     if close and final.widest > 1.0:
         return (
-            f"within {abs(final.largest):.1f} error bars, but these reach {final.widest:.1f} times "
+            f"within {abs(final.largest):.1f} error bars, but these reach {final.widest:.2g} times "
             "the theory's value where single runs lag behind",
             "partly",
         )
