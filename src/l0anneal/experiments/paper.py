@@ -175,8 +175,8 @@ def sweeps(quick: bool = False) -> dict[str, Sweep]:
 
     noise = {"kind": "noise_only", "alpha": 0.5}
     omp, l1 = {"kind": "omp", "rho": 0.2}, {"kind": "l1", "rho": 0.2}
-    slow_sizes = {50: 6} if quick else {100: 100, 200: 100, 400: 4}
-    heat_sizes = {100: 6} if quick else {100: 100, 200: 100, 400: 10}
+    slow_sizes = {50: 8} if quick else {100: 100, 200: 100, 400: 4}
+    heat_sizes = {100: 8} if quick else {100: 100, 200: 100, 400: 10}
     heated = {"kind": "heat", "rho": 0.65, "mu_max": 1e7, "mu_min": 100.0, "n": 56, "tau": 20}
     colder = {"kind": "paper", "tau": 5, "n": 220}
     further = {200: 3} if quick else {800: 20}

@@ -17,7 +17,7 @@ from l0anneal.experiments.drawing import save
 from l0anneal.experiments.figures import draw
 from l0anneal.experiments.paper import FIGURES, RHOS, Sweep, plan, tasks_of
 from l0anneal.experiments.store import Store
-from l0anneal.experiments.verdicts import Row, verdicts
+from l0anneal.experiments.verdicts import MIN_SAMPLES, Row, verdicts
 
 __all__ = ["Report", "write_report"]
 
@@ -226,7 +226,8 @@ def _rules(report: Report) -> str:
         "are also extrapolated by a straight line in 1/N. A curve agrees if that limit is so close "
         "to the theory at every temperature that chance alone would go farther at one of them in "
         "one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), with error bars "
-        "no wider than the theory's value. A single number agrees within three error bars.</p>"
+        "no wider than the theory's value. A single number agrees within three error bars. "
+        f"Sizes with fewer than {MIN_SAMPLES} samples are drawn but not judged.</p>"
     )
 
 

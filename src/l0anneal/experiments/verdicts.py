@@ -36,6 +36,7 @@ __all__ = ["Row", "compare", "pm", "verdicts"]
 Status = Literal["agrees", "partly", "differs", "new"]
 LOW, HIGH = 7.9e-5, 11.0  # the paper's schedule, from its second temperature on
 SIGMAS = 3.0
+MIN_SAMPLES = 8
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,14 @@ def pm(value: float, error: float) -> str:
 def compare(
     data: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled"
 ) -> tuple[Deviation | None, Deviation | None]:
-    """The largest size's deviation from theory, and that of the limit N → ∞."""
+    """The largest size's deviation from theory, and that of the limit N → ∞.
+
+    Sizes with fewer than `MIN_SAMPLES` samples are drawn but not judged: an error bar from so few
+    is itself mostly chance.
+    """
+    data = judged(data)
+    if data["size"].size == 0:
+        return None, None
     temperature = data["temperature"].to_numpy()
     theory = np.full(temperature.size, np.nan)
     inside = (temperature >= low) & (temperature <= high)
@@ -116,11 +124,17 @@ def compare(
     )
 
 
+def judged(data: xr.Dataset) -> xr.Dataset:
+    """The sizes that have enough samples."""
+    return data.isel(size=np.flatnonzero(data["n_samples"].to_numpy() >= MIN_SAMPLES))
+
+
 def describe(data: xr.Dataset, measured: Deviation | None, limit: Deviation | None) -> str:
     """Both deviations in words."""
-    size, n = int(data["size"][-1]), int(data["n_samples"][-1])
     if measured is None:
         return "too few samples for an error bar"
+    data = judged(data)
+    size, n = int(data["size"][-1]), int(data["n_samples"][-1])
     text = (
         f"N = {size} ({n} samples): largest deviation {measured.largest:+.1f} error bars, "
         f"rms {measured.rms:.1f}, {100 * measured.relative:.0f} % at most, "
@@ -225,8 +239,8 @@ def _metastable(data: Data) -> list[Row]:
                 "which branch below T_c",
                 "the metastable one, not equilibrium",
                 f"T_c = {at:.3e}",
-                f"MSE at N = {int(source['size'][-1])}: rms {below.rms:.1f} error bars from the "
-                f"cooled branch, {planted.rms:.1f} from equilibrium",
+                f"MSE at N = {int(judged(source)['size'][-1])}: rms {below.rms:.1f} error bars from "
+                f"the cooled branch, {planted.rms:.1f} from equilibrium",
                 "agrees: trapped" if trapped else "not shown by these runs",
                 "agrees" if trapped else "partly",
             )

@@ -339,28 +339,28 @@ def noisy(data: Data) -> list[Row]:
 def seeded(data: Data) -> list[Row]:
     """What the seeded dictionary gains."""
     rows = []
+    totals = np.zeros((2, 2), dtype=int)
     for name, value in (("a", 0.62), ("b", 0.65)):
         iid, chain = data[f"seeded-iid-{name}"], data[f"seeded-chain-{name}"]
         for size in iid["size"].to_numpy():
-            a, b = found(iid, size=int(size)), found(chain, size=int(size))
-            p = _same_rate(a, b)
-            more = b[0] / max(b[1], 1) > a[0] / max(a[1], 1)
-            if p > 0.05:
-                verdict, status = f"no clear difference (p = {p:.2g})", "partly"
-            else:
-                verdict = f"{'it helps' if more else 'it harms'} (p = {p:.1g})"
-                status = "new" if more else "differs"
-            rows.append(
-                Row(
-                    f"seeding at (.75, {value:g}, .5), N = {size}, τ = 10",
-                    "a good candidate",
-                    "–",
-                    f"plan found: i.i.d. {_of(a)}, seeded {_of(b)}",
-                    verdict,
-                    status,  # type: ignore[arg-type]
-                )
-            )
+            counts = found(iid, size=int(size)), found(chain, size=int(size))
+            totals += np.array(counts)
+            rows.append(_seeding(f"(.75, {value:g}, .5), N = {size}, τ = 10", *counts))
+    iid_all, chain_all = ((int(good), int(n)) for good, n in totals)
+    rows.append(_seeding("all of these together", iid_all, chain_all))
     return rows
+
+
+def _seeding(where: str, iid: tuple[int, int], chain: tuple[int, int]) -> Row:
+    p = _same_rate(iid, chain)
+    more = chain[0] / max(chain[1], 1) > iid[0] / max(iid[1], 1)
+    status: Status = "partly"
+    verdict = f"no clear difference (p = {p:.2g})"
+    if p <= 0.05:
+        verdict = f"{'it helps' if more else 'it harms'} (p = {p:.1g})"
+        status = "new" if more else "differs"
+    measured = f"plan found: i.i.d. {_of(iid)}, seeded {_of(chain)}"
+    return Row(f"seeding, {where}", "a good candidate", "–", measured, verdict, status)
 
 
 def _same_rate(a: tuple[int, int], b: tuple[int, int]) -> float:
