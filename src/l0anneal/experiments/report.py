@@ -16,8 +16,9 @@ from l0anneal.experiments.collect import Failure
 from l0anneal.experiments.drawing import save
 from l0anneal.experiments.figures import draw
 from l0anneal.experiments.paper import FIGURES, RHOS, Sweep, plan, tasks_of
+from l0anneal.experiments.rules import MIN_SAMPLES, Row
 from l0anneal.experiments.store import Store
-from l0anneal.experiments.verdicts import MIN_SAMPLES, Row, verdicts
+from l0anneal.experiments.verdicts import verdicts
 
 __all__ = ["Report", "write_report"]
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from l0anneal.experiments import verdicts as rules
-from l0anneal.experiments.analysis import Theory, mean_and_error
+from l0anneal.experiments import rules
+from l0anneal.experiments.analysis import Theory, fitted_order, mean_and_error
 from l0anneal.experiments.drawing import Data
 from l0anneal.experiments.figures_beyond import (
     COOL,
     PAPER_SECONDS,
     found,
+    median_seconds,
     nearest_temperature,
     over_rho,
     rhos_of,
     theory_over_rho,
 )
 from l0anneal.experiments.paper import RHOS
-from l0anneal.experiments.verdicts import Row, Status, order_of, pm
+from l0anneal.experiments.rules import Row, Status, pm
 
 __all__ = ["freezing", "noise_only", "noisy", "phase_diagram", "rho", "seeded", "time"]
 
@@ -214,10 +215,16 @@ def _of(counts: tuple[int, int]) -> str:
     return f"{counts[0]} of {counts[1]}"
 
 
+def _order_of(data: Data, *names: str) -> tuple[float, list[int], list[float]]:
+    """Fitted order in N of the median seconds, with the sizes and seconds themselves."""
+    sizes, seconds = median_seconds(data, *names)
+    return (fitted_order(sizes, seconds) if len(sizes) > 1 else np.nan), sizes, seconds
+
+
 def time(data: Data) -> list[Row]:
     """Seconds and their order in N."""
-    order, sizes, seconds = order_of(data, "noise", "noise-large")
-    l1_order, _, l1_seconds = order_of(data, "l1", "l1-large")
+    order, sizes, seconds = _order_of(data, "noise", "noise-large")
+    l1_order, _, l1_seconds = _order_of(data, "l1", "l1-large")
     listed = ", ".join(f"N = {n}: {s:.3g}" for n, s in zip(sizes, seconds))
     paper = [s / PAPER_SECONDS[n] for n, s in zip(sizes, seconds) if n in PAPER_SECONDS]
     ratio = f"{1 / max(paper):.0f} to {1 / min(paper):.0f} times faster" if paper else "–"
