@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from l0anneal import ensembles
 from l0anneal.experiments import Store
 from l0anneal.experiments.analysis import (
     Theory,
@@ -11,10 +12,11 @@ from l0anneal.experiments.analysis import (
     extrapolate,
     gather,
     mean_and_error,
+    only_solvable,
     summary,
 )
 from l0anneal.experiments.paper import Sweep
-from l0anneal.experiments.verdicts import judge, pm
+from l0anneal.experiments.rules import compare, describe, judge, pm
 from l0anneal.theory import ReplicaSymmetric
 
 SWEEP = Sweep(
@@ -146,6 +148,46 @@ def test_verdicts_follow_their_rule():
     assert judge(wide, None)[1] == "partly"
     assert judge(far, None)[1] == "differs"
     assert judge(None, None)[1] == "partly"
+
+
+def test_sizes_with_few_samples_are_not_judged():
+    """Seven samples far from theory at N = 40 are drawn, but the verdict is on N = 20's eight."""
+    mu = np.array([1.0, 10.0])
+    theory = Theory({"alpha": 0.8, "rho": 0.4, "rho_hat": 0.2, "sigma_x2": 1, "sigma_xi2": 0})
+    line = theory.at("distortion", 1 / mu)
+    noise = np.random.default_rng(0).normal(0, 0.01, (2, 8, 1))
+    values = line * (1 + noise + np.array([0.0, 5.0])[:, None, None])
+    values[1, 7] = np.nan
+    data = xr.Dataset(
+        {"distortion": (("size", "sample", "mu"), values), "n_samples": ("size", [8, 7])},
+        coords={"size": [20, 40], "mu": mu, "temperature": ("mu", 1 / mu)},
+        attrs={"alpha": 0.8, "rho": 0.4, "rho_hat": 0.2, "sigma_x2": 1, "sigma_xi2": 0},
+    )
+    measured, limit = compare(data, "distortion", 0.01, 10.0)
+    assert limit is None
+    assert judge(measured, limit)[1] == "agrees"
+    assert describe(data, measured, limit).startswith("N = 20 (8 samples)")
+    enough = data.assign(n_samples=("size", [8, 8]))
+    assert judge(*compare(enough, "distortion", 0.01, 10.0))[1] == "differs"
+    none = data.assign(n_samples=("size", [1, 1]))
+    assert compare(none, "distortion", 0.01, 10.0) == (None, None)
+
+
+def test_instances_with_too_many_planted_columns_can_be_left_out(store):
+    data = gather(SWEEP, store)
+    for size in (20, 40):
+        for task in SWEEP.tasks(size):
+            if (size, task.sample) != (20, 1):
+                expected = ensembles.planted(
+                    size, 0.8, 0.2, random_state=task.instance_seed
+                ).support.size
+                assert data["n_planted"].sel(size=size)[task.sample] == expected
+    # k is 8 and 16; make one instance of each size exceed it
+    data["n_planted"][:] = [[9, np.nan, 8], [16, 17, np.nan]]
+    chosen = only_solvable(data)
+    assert chosen["n_samples"].to_numpy().tolist() == [1, 1]
+    kept = chosen["distortion"].isel(mu=0).to_numpy()
+    np.testing.assert_array_equal(kept, [[np.nan, np.nan, 22], [40, np.nan, np.nan]])
 
 
 def test_no_crossing_is_no_number():

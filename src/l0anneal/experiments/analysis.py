@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from l0anneal.experiments.paper import Sweep
+from l0anneal.experiments.solvers import instance_of
 from l0anneal.experiments.store import Store
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "fitted_order",
     "gather",
     "mean_and_error",
+    "only_solvable",
     "summary",
 ]
 
@@ -40,19 +42,23 @@ Floats = NDArray[np.float64]
 def gather(sweep: Sweep, store: Store) -> xr.Dataset:
     """Read the finished tasks of a sweep, over ``size``, ``sample`` and, for curves, ``mu``.
 
-    What is not there is NaN, and ``n_samples`` counts what is.
+    What is not there is NaN, and ``n_samples`` counts what is. ``n_planted`` is the number of
+    columns of each instance's truth.
     """
     sizes = sorted(sweep.samples)
     n_samples = max(sweep.samples.values())
     columns: dict[str, Floats] = {}
     mu: Floats | None = None
     seconds = np.full((len(sizes), n_samples), np.nan)
+    n_planted = seconds.copy()
     for i, size in enumerate(sizes):
         for task in sweep.tasks(size):
             if task not in store:
                 continue
             record = store.read(task)
             seconds[i, task.sample] = record.seconds
+            if "rho_hat" in sweep.ensemble:
+                n_planted[i, task.sample] = instance_of(task).support.size
             for name, values in record.arrays.items():
                 if name == "mu":
                     mu = np.asarray(values, dtype=np.float64)
@@ -61,7 +67,10 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
                     columns[name] = np.full((len(sizes), n_samples, *values.shape), np.nan)
                 columns[name][i, task.sample] = values
     data = xr.Dataset(
-        {"seconds": (("size", "sample"), seconds)},
+        {
+            "seconds": (("size", "sample"), seconds),
+            "n_planted": (("size", "sample"), n_planted),
+        },
         coords={"size": sizes},
         attrs={name: float(value) for name, value in sweep.parameters.items()},
     )
@@ -74,6 +83,17 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
         dims = ["size", "sample", "mu" if curve else "part"]
         data[name] = (dims[: values.ndim], values)
     return data
+
+
+def only_solvable(data: xr.Dataset) -> xr.Dataset:
+    """Leave out the instances whose truth has more columns than the support may have.
+
+    With Bernoulli supports the number of planted columns fluctuates by √N. Where ρ is little
+    above ρ̂, it exceeds k now and then, and then no support is the planted one.
+    """
+    k = np.round(data.attrs["rho"] * data["size"])
+    chosen = data.where(data["n_planted"] <= k)
+    return chosen.assign(n_samples=chosen["n_planted"].notnull().sum("sample"))
 
 
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:

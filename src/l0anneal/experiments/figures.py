@@ -222,7 +222,7 @@ def _freezing(data: Data) -> Figure:
             **size_style(rank),
         )
     finish(ax, T_LABEL, EPS, logx=True, logy=True)
-    ax.set_ylim(1e-10, 0.1)
+    ax.set_ylim(1e-10, 30.0)
     ax.legend(frameon=False, fontsize=8, loc="upper left")
     return figure
 

@@ -43,7 +43,7 @@ def phase_diagram(data: Data) -> Figure:
         points=[(0.2, 0.8), (0.5, 0.8), (0.5, 0.75)],
     )
     notes = (
-        ((0.2, 0.8), (0.03, 0.66), [("annealing", found(data["easy"]))]),
+        ((0.2, 0.8), (0.02, 0.62), [("annealing", found(data["easy"]))]),
         (
             (0.5, 0.8),
             (0.2, 0.925),
@@ -183,6 +183,7 @@ def rho(data: Data) -> Figure:
     finish(left, "selected fraction ρ = k/N", "distortion ε = E/M", "pure noise", logy=True)
     _planted_over_rho(middle, data, "distortion", "distortion ε = E/M")
     _planted_over_rho(right, data, "mse", "mean squared error per column")
+    left.set_ylim(bottom=2e-9)
     left.legend(frameon=False, fontsize=7.5, ncols=2, loc="lower left")
     middle.legend(frameon=False, fontsize=7.5)
     return figure
@@ -249,7 +250,7 @@ def seeded(data: Data) -> Figure:
         left.bar(x, fractions, width=0.36, color=COLORS[color], label=label)
         for xi, fraction, (good, n) in zip(x, fractions, counts):
             left.text(xi, fraction + 0.015, f"{good}/{n}", ha="center", fontsize=8)
-        source = data[f"seeded-{kind}-a"].sel(size=sizes[0])
+        source = data[f"seeded-{kind}-a"].sel(size=sizes[-1])
         mean, error = mean_and_error(source["final_mse_by_eighth"])
         n = int(source["n_samples"])
         right.errorbar(
@@ -267,10 +268,10 @@ def seeded(data: Data) -> Figure:
     left.legend(frameon=False, fontsize=8)
     finish(left, "", "fraction of runs that found the plan")
     left.set_ylim(0, 1.08)
-    right.legend(frameon=False, fontsize=8)
-    title = f"ρ = {_SEEDED_RHOS[0][1]:g}, N = {sizes[0]}"
+    right.legend(frameon=False, fontsize=8, loc="upper left")
+    title = f"ρ = {_SEEDED_RHOS[0][1]:g}, N = {sizes[-1]}"
     finish(right, "place in the dictionary (column / N)", "mean squared error", title)
-    right.set_ylim(bottom=0)
+    right.set_ylim(0, 1.25 * right.get_ylim()[1])
     return figure
 
 

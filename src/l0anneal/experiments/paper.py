@@ -80,7 +80,8 @@ FIGURES: dict[str, FigurePlan] = {
     "hard": FigurePlan(
         "Below the l1 limit: α = 0.8, ρ = 0.55, ρ̂ = 0.5",
         "Annealing follows the theory although l1 fails at these parameters (it needs α ≥ 0.831). "
-        "Look at the lower right end of the error: it keeps falling with T.",
+        "The mean error levels off at low T because of a few samples, fewer at larger N: some have "
+        "more planted columns than the support may have, others lag behind.",
         ("hard",),
     ),
     "metastable": FigurePlan(
@@ -100,7 +101,8 @@ FIGURES: dict[str, FigurePlan] = {
     "slow": FigurePlan(
         "Rapid and slow: α = 0.75, ρ = 0.55, ρ̂ = 0.5",
         "There is no transition here, yet five sweeps per temperature fall out of equilibrium on "
-        "the way down. With a hundred the run follows the theory much farther.",
+        "the way down. With a hundred, N = 400 follows the theory to the end; smaller N level off, "
+        "because there the planted columns often outnumber those that the support may have.",
         ("rapid", "slow"),
     ),
     "freezing": FigurePlan(
@@ -119,16 +121,17 @@ FIGURES: dict[str, FigurePlan] = {
     ),
     "time": FigurePlan(
         "Computation time: α = 0.5, ρ = 0.2",
-        "Processor seconds for one run at the paper's schedule, as the paper reports them and here, "
-        "with an l1 solver (the whole LASSO path to k columns) and OMP beside it. Slopes are fitted "
-        "orders in N.",
+        "Processor seconds for one run at the paper's schedule, as the paper reports them and "
+        "here, with an l1 solver (the whole LASSO path to k columns) and OMP beside it. Slopes are "
+        "fitted orders in N.",
         ("noise", "noise-large", "omp", "omp-large", "l1", "l1-large"),
     ),
     "rho": FigurePlan(
         "What ρ does",
-        "Without a plan (left), more columns always mean less distortion. With one (middle, right) "
-        "a larger ρ also lowers the distortion, but beyond a certain ρ the run is trapped and the "
-        "error of the coefficients stays large.",
+        "Without a plan (left), more columns always mean less distortion, at a temperature "
+        "(filled) and at the end of the run (open). With one (middle, right) the theory's cooled "
+        "branch jumps where the metastable state appears: beyond it the distortion falls on, but "
+        "the error of the coefficients stays large.",
         tuple(f"rho-{name}" for name in ("noise-a", "noise-b", "planted-a", "planted-b")),
     ),
     "noisy": FigurePlan(
@@ -141,8 +144,8 @@ FIGURES: dict[str, FigurePlan] = {
     "seeded": FigurePlan(
         "A seeded dictionary against the metastable state: α = 0.75, ρ̂ = 0.5",
         "Bars count the runs that found the planted solution, on i.i.d. and on seeded dictionaries "
-        "of equal size. On the right, the error along the chain of blocks: the seed is solved and "
-        "the solution spreads from there.",
+        "of equal size. On the right, the mean error along the dictionary: it is less at the seed "
+        "(left end) and more at the far end, where the chain of help runs out.",
         tuple(f"seeded-{kind}-{rho}" for kind in ("iid", "chain") for rho in ("a", "b")),
     ),
 }
@@ -175,8 +178,8 @@ def sweeps(quick: bool = False) -> dict[str, Sweep]:
 
     noise = {"kind": "noise_only", "alpha": 0.5}
     omp, l1 = {"kind": "omp", "rho": 0.2}, {"kind": "l1", "rho": 0.2}
-    slow_sizes = {50: 6} if quick else {100: 100, 200: 100, 400: 4}
-    heat_sizes = {100: 6} if quick else {100: 100, 200: 100, 400: 10}
+    slow_sizes = {50: 8} if quick else {100: 100, 200: 100, 400: 20}
+    heat_sizes = {100: 8} if quick else {100: 100, 200: 100, 400: 10}
     heated = {"kind": "heat", "rho": 0.65, "mu_max": 1e7, "mu_min": 100.0, "n": 56, "tau": 20}
     colder = {"kind": "paper", "tau": 5, "n": 220}
     further = {200: 3} if quick else {800: 20}
@@ -217,7 +220,7 @@ def sweeps(quick: bool = False) -> dict[str, Sweep]:
         found[f"noisy-{name}-one"] = Sweep(ensemble, annealed(0.3, slower), one)
     for name, rho in (("a", 0.62), ("b", 0.65)):
         solver = annealed(rho, {"kind": "paper", "tau": 10, "n": 110})
-        samples = {80: 4} if quick else {100: 40, 200: 24}
+        samples = {80: 4} if quick else {100: 100, 200: 60}
         found[f"seeded-iid-{name}"] = Sweep(planted(0.75, 0.5), solver, samples)
         chain = {"kind": "seeded", "alpha": 0.75, "rho_hat": 0.5}
         found[f"seeded-chain-{name}"] = Sweep(chain, solver, samples)

@@ -15,9 +15,10 @@ from l0anneal.experiments.analysis import gather, summary
 from l0anneal.experiments.collect import Failure
 from l0anneal.experiments.drawing import save
 from l0anneal.experiments.figures import draw
-from l0anneal.experiments.paper import FIGURES, RHOS, Sweep, plan
+from l0anneal.experiments.paper import FIGURES, RHOS, Sweep, plan, tasks_of
+from l0anneal.experiments.rules import MIN_SAMPLES, Row
 from l0anneal.experiments.store import Store
-from l0anneal.experiments.verdicts import Row, verdicts
+from l0anneal.experiments.verdicts import verdicts
 
 __all__ = ["Report", "write_report"]
 
@@ -107,9 +108,8 @@ def write_report(
     chosen = plan(names, quick)
     data = {name: gather(sweep, store) for name, sweep in chosen.items()}
     report = Report(quick, command, failures=failures)
-    for sweep in chosen.values():
-        report.n_tasks += sum(sweep.samples.values())
-    report.n_done = sum(int(values["n_samples"].sum()) for values in data.values())
+    tasks = tasks_of(chosen)
+    report.n_tasks, report.n_done = len(tasks), len(tasks) - len(store.missing(tasks))
     _write_data(out / "data", data)
     for name in names:
         wanted = plan([name], quick)
@@ -225,9 +225,10 @@ def _rules(report: Report) -> str:
         "std / √(samples − 1); 0.0365(16) means 0.0365 ± 0.0016. Theory is for N → ∞ while runs "
         "have finite N (at N = 100 and T = 1, ε is about 3 % and the MSE about 6 % off), so curves "
         "are also extrapolated by a straight line in 1/N. A curve agrees if that limit is so close "
-        "to the theory at every temperature that chance alone would go farther at one of them in one "
-        "case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), with error bars no "
-        "wider than the theory's value. A single number agrees within three error bars.</p>"
+        "to the theory at every temperature that chance alone would go farther at one of them in "
+        "one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), with error bars "
+        "no wider than the theory's value. A single number agrees within three error bars. "
+        f"Sizes with fewer than {MIN_SAMPLES} samples are drawn but not judged.</p>"
     )
 
 

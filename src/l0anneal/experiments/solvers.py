@@ -18,7 +18,7 @@ from l0anneal.experiments.heating import heat
 from l0anneal.experiments.task import Task
 from l0anneal.schedules import Schedule
 
-__all__ = ["run"]
+__all__ = ["instance_of", "run"]
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -42,13 +42,18 @@ def run(task: Task) -> tuple[Arrays, float]:
     >>> sorted(arrays)
     ['distortion', 'mse']
     """
-    draw = _known(_ENSEMBLES, task.ensemble["kind"], "ensemble")
     solve = _known(_SOLVERS, task.solver["kind"], "solver")
-    instance = _call(draw, _arguments(task.ensemble), random_state=task.instance_seed)
+    instance = instance_of(task)
     _get_ready(task.solver["kind"])
     began = time.process_time()
     arrays = _call(solve, _arguments(task.solver), instance=instance, seed=task.seed)
     return arrays, time.process_time() - began
+
+
+def instance_of(task: Task) -> Instance:
+    """Draw the instance of a task."""
+    draw = _known(_ENSEMBLES, task.ensemble["kind"], "ensemble")
+    return _call(draw, _arguments(task.ensemble), random_state=task.instance_seed)
 
 
 def _get_ready(kind: str) -> None:

@@ -1,53 +1,36 @@
-"""The table: what the paper says, what theory says here, what was measured here, and a verdict.
-
-Every verdict is worked out from the numbers beside it. The rules: a measured curve agrees with
-theory if, over the range where the paper says so, its straight line through 1/N ends so close to
-the theory at every temperature that chance alone would go farther at one of them in one case of a
-hundred (Bonferroni's bound: 3.9 error bars for 99 temperatures), and if these error bars are
-nowhere wider than the theory's value itself. With one size only, that size is compared as it is.
-A single number agrees within three error bars.
-"""
+"""The table: what the paper says, what theory says here, what was measured here, and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from l0anneal.experiments.analysis import (
-    Deviation,
     Theory,
     crossing,
-    deviation,
     entropy,
-    extrapolate,
-    fitted_order,
     mean_and_error,
+    only_solvable,
 )
 from l0anneal.experiments.drawing import Data
-from l0anneal.experiments.figures_beyond import found, median_seconds
+from l0anneal.experiments.figures_beyond import found
 from l0anneal.experiments.paper import FIGURES
+from l0anneal.experiments.rules import (
+    HIGH,
+    LOW,
+    SIGMAS,
+    Row,
+    allowed,
+    compare,
+    describe,
+    judge,
+    judged,
+    pm,
+)
 
-__all__ = ["Row", "compare", "pm", "verdicts"]
-
-Status = Literal["agrees", "partly", "differs", "new"]
-LOW, HIGH = 7.9e-5, 11.0  # the paper's schedule, from its second temperature on
-SIGMAS = 3.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    quantity: str
-    paper: str
-    theory: str
-    measured: str
-    verdict: str
-    status: Status
+__all__ = ["verdicts"]
 
 
 def verdicts(figure: str, data: Data) -> list[Row]:
@@ -73,96 +56,6 @@ def verdicts(figure: str, data: Data) -> list[Row]:
     return makers[figure](data)
 
 
-def pm(value: float, error: float) -> str:
-    """A number with its error in the last two digits, as 0.0365(16).
-
-    Examples
-    --------
-    >>> pm(0.036512, 0.00162), pm(2.94e-4, 3e-5), pm(1.5, float("nan"))
-    ('0.0365(16)', '2.94(30)e-04', '1.5')
-    """
-    if not error > 0 or not np.isfinite(value):
-        return f"{value:.3g}"
-    digits = 1 - int(np.floor(np.log10(error)))
-    if abs(value) >= 1e-3:
-        digits = max(digits, 0)
-        return f"{value:.{digits}f}({round(error * 10**digits)})"
-    power = int(np.floor(np.log10(abs(value) or error)))
-    scaled = digits + power
-    mantissa = f"{value / 10.0**power:.{max(scaled, 0)}f}"
-    return f"{mantissa}({round(error / 10.0**power * 10 ** max(scaled, 0))})e{power:03d}"
-
-
-def compare(
-    data: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled"
-) -> tuple[Deviation | None, Deviation | None]:
-    """The largest size's deviation from theory, and that of the limit N → ∞."""
-    temperature = data["temperature"].to_numpy()
-    theory = np.full(temperature.size, np.nan)
-    inside = (temperature >= low) & (temperature <= high)
-    theory[inside] = Theory(data.attrs).at(name, temperature[inside], branch)
-    mean, error = mean_and_error(data[name])
-    limit, limit_error = extrapolate(mean, error)
-    measured = deviation(
-        temperature,
-        mean.isel(size=-1).to_numpy(),
-        error.isel(size=-1).to_numpy(),
-        theory,
-        low,
-        high,
-    )
-    return measured, deviation(
-        temperature, limit.to_numpy(), limit_error.to_numpy(), theory, low, high
-    )
-
-
-def describe(data: xr.Dataset, measured: Deviation | None, limit: Deviation | None) -> str:
-    """Both deviations in words."""
-    size, n = int(data["size"][-1]), int(data["n_samples"][-1])
-    if measured is None:
-        return "too few samples for an error bar"
-    text = (
-        f"N = {size} ({n} samples): largest deviation {measured.largest:+.1f} error bars, "
-        f"rms {measured.rms:.1f}, {100 * measured.relative:.0f} % at most, "
-        f"at {measured.n_points} temperatures"
-    )
-    if limit is not None:
-        text += f"; extrapolated in 1/N: {limit.largest:+.1f}, rms {limit.rms:.1f}"
-    return text
-
-
-def allowed(n_points: int) -> float:
-    """Error bars that the largest of ``n_points`` deviations may have, at one per cent.
-
-    Examples
-    --------
-    >>> round(allowed(1), 2), round(allowed(99), 2)
-    (2.58, 3.89)
-    """
-    from scipy.special import ndtri
-
-    return float(-ndtri(0.005 / n_points))
-
-
-def judge(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Status]:
-    """The rule of this page for a curve."""
-    if measured is None:
-        return "no verdict", "partly"
-    final = limit or measured
-    close = abs(final.largest) <= allowed(final.n_points)
-    if close and final.widest > 1.0:
-        return (
-            f"within {abs(final.largest):.1f} error bars, but these reach {final.widest:.1f} times "
-            "the theory's value where single runs lag behind",
-            "partly",
-        )
-    if close:
-        return f"agrees: within {abs(final.largest):.1f} error bars everywhere", "agrees"
-    if final.rms <= SIGMAS:
-        return f"agrees in the mean (rms {final.rms:.1f}), not everywhere", "partly"
-    return f"deviates: rms {final.rms:.1f} error bars", "differs"
-
-
 _LABEL = {"distortion": "ε(T)", "mse": "MSE(T)"}
 
 
@@ -173,26 +66,54 @@ def _name(data: xr.Dataset) -> str:
 
 def _curves(data: Data, sweep: str, says: str) -> list[Row]:
     """ε and MSE over the whole range of the paper's schedule."""
+    source = data[sweep]
+    where = f"RS line, {LOW:.0e} ≤ T ≤ {HIGH:g}"
     rows = []
     for name, label in _LABEL.items():
-        both = compare(data[sweep], name, LOW, HIGH)
+        both = compare(source, name, LOW, HIGH)
         text, status = judge(*both)
-        measured = describe(data[sweep], *both)
-        where = f"RS line, {LOW:.0e} ≤ T ≤ {HIGH:g}"
-        rows.append(Row(f"{label}, {_name(data[sweep])}", says, where, measured, text, status))
-    final = data[sweep]["final_mse"].isel(size=-1)
-    good, n = found(data[sweep])
+        rows.append(
+            Row(f"{label}, {_name(source)}", says, where, describe(source, *both), text, status)
+        )
+    rows += _solvable(source, LOW, HIGH)
+    good, n = found(source)
+    final = source["final_mse"].isel(size=-1)
+    solvable = int(only_solvable(source)["n_samples"][-1])
     rows.append(
         Row(
-            f"planted solution found, {_name(data[sweep])}",
+            f"planted solution found, {_name(source)}",
             "yes: MSE → 0",
             "yes: MSE ∝ T^1.5",
-            f"N = {int(data[sweep]['size'][-1])}: {good} of {n} runs end with MSE < 1e-3; "
-            f"median MSE {float(final.median()):.1e}",
-            f"{'agrees' if good >= 0.9 * n else 'in part'}: {good} of {n}",
-            "agrees" if good >= 0.9 * n else "partly",
+            f"N = {int(source['size'][-1])}: {good} of {n} runs end with MSE < 1e-3 "
+            f"({solvable} instances have one); median MSE {float(final.median()):.1e}",
+            f"{'agrees' if good >= 0.9 * solvable else 'in part'}: {good} of {solvable}",
+            "agrees" if good >= 0.9 * solvable else "partly",
         )
     )
+    return rows
+
+
+def _solvable(source: xr.Dataset, low: float, high: float) -> list[Row]:
+    """The same curves without the instances that have no planted solution of k columns."""
+    chosen = only_solvable(source)
+    lost = (source["n_samples"] - chosen["n_samples"]).to_numpy()
+    if not lost.any():
+        return []
+    counts = ", ".join(f"{int(a)} at N = {int(n)}" for a, n in zip(lost, source["size"]) if a)
+    rows = []
+    for name, label in _LABEL.items():
+        both = compare(chosen, name, low, high)
+        text, status = judge(*both)
+        rows.append(
+            Row(
+                f"{label}, {_name(source)}, instances with at most k planted columns",
+                "–",
+                f"left out as unsolvable: {counts}",
+                describe(chosen, *both),
+                text,
+                "new" if status == "agrees" else status,
+            )
+        )
     return rows
 
 
@@ -225,8 +146,8 @@ def _metastable(data: Data) -> list[Row]:
                 "which branch below T_c",
                 "the metastable one, not equilibrium",
                 f"T_c = {at:.3e}",
-                f"MSE at N = {int(source['size'][-1])}: rms {below.rms:.1f} error bars from the "
-                f"cooled branch, {planted.rms:.1f} from equilibrium",
+                f"MSE at N = {int(judged(source)['size'][-1])}: rms {below.rms:.1f} error bars "
+                f"from the cooled branch, {planted.rms:.1f} from equilibrium",
                 "agrees: trapped" if trapped else "not shown by these runs",
                 "agrees" if trapped else "partly",
             )
@@ -337,6 +258,7 @@ def _slow(data: Data) -> list[Row]:
                     status,
                 )
             )
+    rows += _solvable(data["slow"], LOW, 0.02)
     common = [s for s in data["slow"]["size"].to_numpy() if s in data["rapid"]["size"]]
     for size in common[-1:]:
         rapid, slow = (found(data[name], size=int(size)) for name in ("rapid", "slow"))
@@ -352,9 +274,3 @@ def _slow(data: Data) -> list[Row]:
             )
         )
     return rows
-
-
-def order_of(data: Data, *names: str) -> tuple[float, list[int], list[float]]:
-    """Fitted order in N of the median seconds, with the sizes and seconds themselves."""
-    sizes, seconds = median_seconds(data, *names)
-    return (fitted_order(sizes, seconds) if len(sizes) > 1 else np.nan), sizes, seconds
