@@ -1,16 +1,23 @@
-"""The best k columns of a dictionary for a signal, found by annealing; see the README."""
+"""The best k columns of a dictionary for a signal, found by annealing; see the README.
 
-from l0anneal import ensembles
-from l0anneal.annealing import anneal
-from l0anneal.evidence import evidence_anneal
-from l0anneal.evidence_result import EvidenceResult
-from l0anneal.population import population_anneal
-from l0anneal.population_result import PopulationResult
-from l0anneal.problem import SparseProblem
-from l0anneal.results import AnnealResult
-from l0anneal.schedules import Schedule
-from l0anneal.tempering import temper
-from l0anneal.tempering_result import RunTooShort, TemperResult
+Names are loaded when they are first used, so that `l0anneal.theory` stands alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from l0anneal import ensembles
+    from l0anneal.annealing import anneal
+    from l0anneal.evidence import evidence_anneal
+    from l0anneal.evidence_result import EvidenceResult
+    from l0anneal.population import population_anneal
+    from l0anneal.population_result import PopulationResult
+    from l0anneal.problem import SparseProblem
+    from l0anneal.results import AnnealResult
+    from l0anneal.schedules import Schedule
+    from l0anneal.tempering import temper
+    from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
     "AnnealResult",
@@ -27,3 +34,31 @@ __all__ = [
     "temper",
 ]
 __version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "AnnealResult": "results",
+    "EvidenceResult": "evidence_result",
+    "PopulationResult": "population_result",
+    "RunTooShort": "tempering_result",
+    "Schedule": "schedules",
+    "SparseProblem": "problem",
+    "TemperResult": "tempering_result",
+    "anneal": "annealing",
+    "evidence_anneal": "evidence",
+    "population_anneal": "population",
+    "temper": "tempering",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("ensembles", "theory"):
+        return import_module(f"l0anneal.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'l0anneal' has no attribute {name!r}")
+    value = getattr(import_module(f"l0anneal.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

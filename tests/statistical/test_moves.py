@@ -58,7 +58,7 @@ def test_stationary_law(move, kind, mu):
     n_samples = SAMPLES.get(move, 20_000)
     supports, series = sample(MOVES[move], SparseProblem(A, y), k, mu, n_samples, 12, seed=11)
     if kind == "low rank":  # of rank k: all energies are equal, but for rounding
-        assert np.std(series) < 1e-9
+        assert np.std(series) < 1e-8  # the rounding of AᵀA over the smallest pivot admitted
         series = np.any(supports == 5, axis=1).astype(float)
     assert nearly_independent(series)
     assert law_p_value(A, y, k, mu, supports) > LEVEL
