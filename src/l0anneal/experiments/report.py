@@ -51,6 +51,7 @@ tr.differs td.verdict { color: #a84600; } tr.new td.verdict { color: #005a8d; }
   tr { border: 1px solid #ddd; border-radius: 6px; margin: .6rem 0; padding: .3rem .5rem; }
   td { border: 0; padding: .15rem 0; }
   td::before { content: attr(data-label) ": "; color: #666; font-weight: 400; }
+  .wide img { width: max(100%, var(--width)); max-width: none; }
   td.quantity { font-weight: 600; } td.quantity::before { content: ""; }
 }
 """
@@ -253,9 +254,12 @@ def _table(report: Report) -> str:
 
 def _figure(name: str, title: str, caption: str, report: Report) -> str:
     data = base64.b64encode(report.images[name]).decode()
+    # a PNG's width is in its header; on a phone, panels stay readable and scroll sideways
+    width = int.from_bytes(report.images[name][16:20], "big") // 36
     return (
         f'<figure id="{name}"><h3>{html.escape(title)}</h3>'
-        f'<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
+        f'<div class="wide"><img style="--width: {width}rem" alt="{html.escape(title)}" '
+        f'src="data:image/png;base64,{data}"></div>'
         f"<figcaption><p>{html.escape(caption)}</p>"
         f"<p>Samples: {html.escape(report.samples[name])}.</p></figcaption></figure>"
     )
