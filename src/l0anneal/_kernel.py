@@ -1,4 +1,7 @@
-"""The decorator of all kernels: compiled once, cached, without the GIL."""
+"""The decorator of all kernels: compiled once, cached, without the GIL.
+
+No licence to reorder sums (``fastmath``): see `_dot`.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -10,21 +13,20 @@ from numba import njit
 __all__ = ["inlined", "kernel"]
 
 _HERE = Path(__file__).parent
-_SHARED = [*(_HERE / name for name in ("_kernel.py", "rng.py", "tableau.py", "pivots.py"))]
+_SHARED = [
+    *(_HERE / name for name in ("_kernel.py", "_dot.py", "rng.py", "tableau.py", "pivots.py"))
+]
 _SHARED += sorted((_HERE / "moves").glob("*.py"))
 
 # Numba renews a cached kernel when its own file changes, but not when a kernel that it calls in
 # another file does. The name of the cache file therefore carries a digest of the shared kernels.
 _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SHARED)).hexdigest()[:12]
 
-# sums may be reordered for SIMD; NaN and infinity keep their meaning
-_MATH = {"reassoc", "contract", "arcp", "nsz"}
-
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call, or load it from the cache."""
     function.__qualname__ += f".{_DIGEST}"
-    return njit(cache=True, nogil=True, fastmath=_MATH, error_model="numpy")(function)
+    return njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -34,6 +36,4 @@ def inlined(function: Callable[..., Any]) -> Any:
     than to use them.
     """
     function.__qualname__ += f".{_DIGEST}"
-    return njit(cache=True, nogil=True, fastmath=_MATH, error_model="numpy", forceinline=True)(
-        function
-    )
+    return njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)

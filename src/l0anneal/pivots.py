@@ -11,6 +11,7 @@ changes by
 and the support's own U and x by the two rank-one steps of the paper's matrix-inversion formula.
 """
 
+from l0anneal._dot import dot
 from l0anneal._kernel import kernel
 from l0anneal.tableau import (
     ENERGY,
@@ -81,10 +82,7 @@ def _swap_rows(W, gamma, r, zeros, row, g, u, v, k, w, freed, inverse, x_k, r_ne
         w_l = W[l, :n_ones]
         w_lk = w_l[k]
         s = w_lk * freed
-        d = 0.0
-        for m in range(n_ones):
-            d += w_l[m] * g[m]
-        c = row[zeros[l]] - d + s * w
+        c = row[zeros[l]] - dot(g, w_l) + s * w
         q = c * inverse
         for m in range(n_ones):
             w_l[m] -= s * u[m] + q * v[m]
@@ -180,10 +178,7 @@ def add(t, p):  # type: ignore[no-untyped-def]
     row = t.gram[t.row_of[j]]
     for l in range(n_zeros):
         w_l = t.W[l, :n_ones]
-        d = 0.0
-        for m in range(n_ones):
-            d += w_l[m] * g[m]
-        c = row[t.zeros[l]] - d
+        c = row[t.zeros[l]] - dot(g, w_l)
         q = c * inverse
         for m in range(n_ones):
             w_l[m] -= q * v[m]

@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal._dot import dot
 from l0anneal._kernel import inlined, kernel
 
 PIVOT = 1e-7
@@ -157,6 +158,10 @@ def careful_swap(t, k, j, w_j):  # type: ignore[no-untyped-def]
     G = _support_gram(t)
     u = inverse_row(t, k)
     freed = 1.0 / u[k]
+    a = -freed * u
+    a[k] = 0.0
+    v = w_j + w_j[k] * a
+    v[k] = 0.0
     leaving = t.diag[i]
     entering = t.diag[j]
     r_i = t.b[i]
@@ -165,25 +170,18 @@ def careful_swap(t, k, j, w_j):  # type: ignore[no-untyped-def]
         if m == k:
             continue
         G_m = G[m]
-        a_m = -u[m] * freed
-        v_m = w_j[m] + w_j[k] * a_m
-        x_m = t.x[m] + t.x[k] * a_m
+        x_m = t.x[m] + t.x[k] * a[m]
         column = t.ones[m]
         if t.row_of[column] >= 0:
             g_m = t.gram[t.row_of[column], j]
         else:
-            g_m = np.dot(t.columns[column], t.columns[j])
-        Ga = 0.0
-        Gv = 0.0
-        for n in range(n_ones):
-            if n != k:
-                a_n = -u[n] * freed
-                Ga += G_m[n] * a_n
-                Gv += G_m[n] * (w_j[n] + w_j[k] * a_n)
-        leaving += a_m * (Ga - 2.0 * G_m[k])
-        entering += v_m * (Gv - 2.0 * g_m)
-        r_i += x_m * (Ga - G_m[k]) - a_m * t.b[column]
-        r_j += x_m * (Gv - g_m) - v_m * t.b[column]
+            g_m = dot(t.columns[column], t.columns[j])
+        Ga = dot(a, G_m)
+        Gv = dot(v, G_m)
+        leaving += a[m] * (Ga - 2.0 * G_m[k])
+        entering += v[m] * (Gv - 2.0 * g_m)
+        r_i += x_m * (Ga - G_m[k]) - a[m] * t.b[column]
+        r_j += x_m * (Gv - g_m) - v[m] * t.b[column]
     if entering <= PIVOT * t.diag[j] or leaving <= 0.0:
         return np.inf, leaving, entering, r_j
     return 0.5 * r_i * r_i / leaving - 0.5 * r_j * r_j / entering, leaving, entering, r_j
@@ -248,9 +246,7 @@ def _inverse(G):  # type: ignore[no-untyped-def]
     L = np.zeros((n, n))
     for i in range(n):
         for j in range(i + 1):
-            total = G[i, j]
-            for m in range(j):
-                total -= L[i, m] * L[j, m]
+            total = G[i, j] - dot(L[i, :j], L[j])
             if i > j:
                 L[i, j] = total * L[j, j]  # the diagonal of L holds reciprocals
             elif total > 0.0:
@@ -317,14 +313,9 @@ def refresh(t):  # type: ignore[no-untyped-def]
             cross[l, m] = row[t.zeros[l]]
     W = np.dot(cross, U)
     for l in range(n_zeros):
-        gamma = t.diag[t.zeros[l]]
-        r = t.b[t.zeros[l]]
-        for m in range(n_ones):
-            t.W[l, m] = W[l, m]
-            gamma -= W[l, m] * cross[l, m]
-            r -= cross[l, m] * t.x[m]
-        t.gamma[l] = gamma
-        t.r[l] = r
+        t.W[l, :n_ones] = W[l]
+        t.gamma[l] = t.diag[t.zeros[l]] - dot(W[l], cross[l])
+        t.r[l] = t.b[t.zeros[l]] - dot(cross[l], t.x)
     t.counts[STALE] = 0
     return True
 
@@ -349,12 +340,8 @@ def measure_entering(t, p, g, x_new):  # type: ignore[no-untyped-def]
     g is G_jS. The gain ½ r²/γ is off by x δr + ½ x² δγ, where x = r/γ.
     """
     j = t.zeros[p]
-    gamma = t.diag[j] - t.gamma[p]
-    r = t.b[j] - t.r[p]
-    for m in range(t.counts[SIZE]):
-        gamma -= t.W[p, m] * g[m]
-        r -= t.x[m] * g[m]
-    gamma, r = abs(gamma), abs(r)
+    gamma = abs(t.diag[j] - t.gamma[p] - dot(g, t.W[p]))
+    r = abs(t.b[j] - t.r[p] - dot(g, t.x))
     t.values[GAUGE] = max(t.values[GAUGE], gamma, r)
     return abs(x_new) * r + 0.5 * x_new * x_new * gamma
 
@@ -365,13 +352,11 @@ def measure_leaving(t, k, u, h):  # type: ignore[no-untyped-def]
 
     h is G_iS for the slot's column i.
     """
-    unit = u[k] * t.diag[t.ones[k]] - 1.0
+    unit = abs(u[k] * (t.diag[t.ones[k]] - h[k]) - 1.0 + dot(u, h))
     x = -t.x[k]
     for m in range(t.counts[SIZE]):
         x += u[m] * t.b[t.ones[m]]
-        if m != k:
-            unit += u[m] * h[m]
-    unit, x = abs(unit), abs(x)
+    x = abs(x)
     t.values[GAUGE] = max(t.values[GAUGE], unit)
     return abs(t.x[k]) / u[k] * (x + abs(t.x[k]) * unit)
 

@@ -51,7 +51,7 @@ def phase_diagram(data: Data) -> Figure:
         ),
         (
             (0.5, 0.75),
-            (0.66, 0.55),
+            (0.6, 0.5),
             [("annealing, τ = 100", found(data["slow"])), ("l1", found(data["bp-slow"], "mse"))],
         ),
     )

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from l0anneal._dot import dot
 from l0anneal._kernel import kernel
 from l0anneal.moves.outcome import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR
 from l0anneal.pivots import swap
@@ -88,11 +89,7 @@ def delta_exchange(t, slots, outs, scratch):  # type: ignore[no-untyped-def]
             for m in range(n_ones):
                 g[m] = row[t.ones[m]]
             for b in range(a):
-                w = t.W[outs[b], :n_ones]
-                total = row[t.zeros[outs[b]]]
-                for m in range(n_ones):
-                    total -= w[m] * g[m]
-                C[a, b] = total
+                C[a, b] = row[t.zeros[outs[b]]] - dot(g, t.W[outs[b]])
         for c in range(n):
             r[a] += Z[a, c] * x[c]
             for b in range(a + 1):

@@ -8,6 +8,7 @@ proposals, their energies and the law are the same; `Workspace.prefers_direct` c
 
 import math
 
+from l0anneal._dot import dot
 from l0anneal._kernel import kernel
 from l0anneal.moves.outcome import ACCEPTED, DONE, PROPOSED, SINGULAR
 from l0anneal.pivots import prepare_swap, swap_inverse
@@ -42,11 +43,7 @@ def _cross(t, j, g):  # type: ignore[no-untyped-def]
     else:
         column = t.columns[j]
         for m in range(g.size):
-            other = t.columns[t.ones[m]]
-            total = 0.0
-            for i in range(column.size):
-                total += column[i] * other[i]
-            g[m] = total
+            g[m] = dot(column, t.columns[t.ones[m]])
 
 
 @kernel
@@ -56,11 +53,9 @@ def _regress(U, g, v):  # type: ignore[no-untyped-def]
     for m in range(g.size):
         U_m = U[m, :m]
         g_m = g[m]
-        total = U[m, m] * g_m
         for n in range(m):
-            total += U_m[n] * g[n]
             v[n] += U_m[n] * g_m
-        v[m] += total
+        v[m] += U[m, m] * g_m + dot(U_m, g)
 
 
 @kernel
@@ -87,11 +82,8 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-un
             while proposed:  # a second time only if the tableau was refreshed for it
                 proposed = False
                 _regress(t.U, g, v)
-                gamma = t.diag[j]
-                r = t.b[j]
-                for m in range(n_ones):
-                    gamma -= g[m] * v[m]
-                    r -= g[m] * t.x[m]
+                gamma = t.diag[j] - dot(g, v)
+                r = t.b[j] - dot(g, t.x)
                 freed = 1.0 / t.U[k, k]
                 w = v[k]
                 gamma += w * w * freed
