@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from l0anneal.annealing import anneal
     from l0anneal.evidence import evidence_anneal
     from l0anneal.evidence_result import EvidenceResult
+    from l0anneal.pace import AdaptiveSchedule
     from l0anneal.population import population_anneal
     from l0anneal.population_result import PopulationResult
     from l0anneal.problem import SparseProblem
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
+    "AdaptiveSchedule",
     "AnnealResult",
     "EvidenceResult",
     "PopulationResult",
@@ -36,6 +38,7 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "AdaptiveSchedule": "pace",
     "AnnealResult": "results",
     "EvidenceResult": "evidence_result",
     "PopulationResult": "population_result",
