@@ -22,6 +22,7 @@ from l0anneal.pace import (
     Pace,
     by_fluctuations,
     by_plan,
+    check_time_limit,
     in_time,
     spread_over,
 )
@@ -196,12 +197,6 @@ def anneal(
         },
         sampled_supports=_samples(chains, executed.n_sweeps, k) if keep_samples else None,
     )
-
-
-def check_time_limit(time_limit: float | None) -> None:
-    """Raise ValueError if it is not a number of seconds."""
-    if time_limit is not None and not 0 < time_limit < math.inf:
-        raise ValueError(f"time_limit is in seconds, positive and finite; got {time_limit!r}")
 
 
 def _plan(run: Run, schedule: Schedule | AdaptiveSchedule) -> Schedule | by_fluctuations:

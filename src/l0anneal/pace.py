@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from l0anneal.schedules import Schedule
 
-__all__ = ["AdaptiveSchedule", "Pace", "by_fluctuations", "by_plan", "in_time", "spread_over"]
+__all__ = [
+    "AdaptiveSchedule",
+    "Pace",
+    "by_fluctuations",
+    "by_plan",
+    "check_time_limit",
+    "in_time",
+    "spread_over",
+]
 
 Floats = NDArray[np.float64]
 Step = tuple[float, int]
@@ -208,6 +216,12 @@ class in_time:
             sweeps = min(sweeps, tau)
         self.last = now, sweeps * self.correction * float(self.profile(np.array([mu]))[0])
         return mu, sweeps
+
+
+def check_time_limit(time_limit: float | None) -> None:
+    """Raise ValueError if it is not a number of seconds."""
+    if time_limit is not None and not 0 < time_limit < math.inf:
+        raise ValueError(f"time_limit is in seconds, positive and finite; got {time_limit!r}")
 
 
 def spread_over(mus: Floats, seconds: Floats) -> Callable[[Floats], Floats]:
