@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from l0anneal import ensembles
     from l0anneal.annealing import anneal
+    from l0anneal.diagnosis import Diagnosis, diagnose
     from l0anneal.evidence import evidence_anneal
     from l0anneal.evidence_result import EvidenceResult
     from l0anneal.pace import AdaptiveSchedule
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from l0anneal.problem import SparseProblem
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
+    from l0anneal.solve import solve
     from l0anneal.tempering import temper
     from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
     "AdaptiveSchedule",
     "AnnealResult",
+    "Diagnosis",
     "EvidenceResult",
     "PopulationResult",
     "RunTooShort",
@@ -30,9 +33,11 @@ __all__ = [
     "SparseProblem",
     "TemperResult",
     "anneal",
+    "diagnose",
     "ensembles",
     "evidence_anneal",
     "population_anneal",
+    "solve",
     "temper",
 ]
 __version__ = "0.1.0.dev0"
@@ -40,6 +45,7 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "AdaptiveSchedule": "pace",
     "AnnealResult": "results",
+    "Diagnosis": "diagnosis",
     "EvidenceResult": "evidence_result",
     "PopulationResult": "population_result",
     "RunTooShort": "tempering_result",
@@ -47,8 +53,10 @@ _HOMES = {
     "SparseProblem": "problem",
     "TemperResult": "tempering_result",
     "anneal": "annealing",
+    "diagnose": "diagnosis",
     "evidence_anneal": "evidence",
     "population_anneal": "population",
+    "solve": "solve",
     "temper": "tempering",
 }
 

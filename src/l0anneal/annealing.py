@@ -167,15 +167,17 @@ def anneal(
             run.bar = bar
             chains, executed, interrupted = run_chains(run, plan, n_chains, n_jobs, on_interrupt)
         supports = [chain.support for chain in chains if chain.support is not None]
-        energies = np.array([problem.energy(support) for support in supports])
-        support = supports[int(np.argmin(energies))]
-        x, energy = problem.least_squares(support)
-    coef = np.zeros(problem.n_columns)
-    coef[support] = x
+        fits = [problem.least_squares(support) for support in supports]
+    coefs = np.zeros((len(supports), problem.n_columns))
+    for row, support, (x, _) in zip(coefs, supports, fits):
+        row[support] = x
+    energies = np.array([energy for _, energy in fits])
+    best = int(np.argmin(energies))
     return AnnealResult(
-        support=support,
-        coef=coef,
-        energy=energy,
+        support=supports[best],
+        coef=coefs[best],
+        energy=float(energies[best]),
+        signal_energy=problem.signal_energy,
         n_samples=problem.n_samples,
         schedule=executed,
         general_position=problem.in_general_position,
@@ -185,6 +187,7 @@ def anneal(
         refreshes=sum(chain.refreshes for chain in chains),
         chain_energies=energies,
         chain_supports=np.stack(supports),
+        chain_coefs=coefs,
         mean_energy=_table(chains, len(executed), lambda chain: chain.mean_energy),
         std_energy=_table(chains, len(executed), lambda chain: chain.std_energy),
         acceptance=_table(chains, len(executed), lambda chain: chain.acceptance),
