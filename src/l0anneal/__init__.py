@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from l0anneal import ensembles
     from l0anneal.annealing import anneal
+    from l0anneal.coding import AnnealedSparseCoder, sparse_encode
     from l0anneal.evidence import evidence_anneal
     from l0anneal.evidence_result import EvidenceResult
     from l0anneal.population import population_anneal
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnnealResult",
+    "AnnealedSparseCoder",
     "EvidenceResult",
     "PopulationResult",
     "RunTooShort",
@@ -31,12 +33,14 @@ __all__ = [
     "ensembles",
     "evidence_anneal",
     "population_anneal",
+    "sparse_encode",
     "temper",
 ]
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "AnnealResult": "results",
+    "AnnealedSparseCoder": "coding",
     "EvidenceResult": "evidence_result",
     "PopulationResult": "population_result",
     "RunTooShort": "tempering_result",
@@ -46,6 +50,7 @@ _HOMES = {
     "anneal": "annealing",
     "evidence_anneal": "evidence",
     "population_anneal": "population",
+    "sparse_encode": "coding",
     "temper": "tempering",
 }
 
