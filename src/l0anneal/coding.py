@@ -281,10 +281,14 @@ def _check_rank(k: int, atoms: Floats) -> None:
         )
 
 
-def _new_tableau(atoms: Floats, gram: Floats, k: int) -> Tableau:
+def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau]:
+    """What a thread works in: the present support, and the best so far."""
     n = atoms.shape[0]
     diag = np.any(atoms != 0, axis=1).astype(np.float64)
-    return empty_tableau(gram, np.arange(n), np.empty((0, 0)), diag, np.zeros(n), k)
+    present, best = (
+        empty_tableau(gram, np.arange(n), np.empty((0, 0)), diag, np.zeros(n), k) for _ in range(2)
+    )
+    return present, best
 
 
 @cache
@@ -292,9 +296,9 @@ def _warm_up() -> None:
     """Make the kernels ready, once per process; say on stderr if they have to be compiled."""
     with patience():
         atoms, norms = _normalise(np.eye(4, 3) + 0.5)
-        tableau = _new_tableau(atoms, atoms @ atoms.T, 2)
+        tableaux = _two_tableaux(atoms, atoms @ atoms.T, 2)
         key = stream(np.random.SeedSequence(0))
-        encode(tableau, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))
+        encode(*tableaux, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))
 
 
 def _encode(
@@ -308,21 +312,21 @@ def _encode(
     codes: Floats,
     progress: bool,
 ) -> None:
-    """Fill in ``codes`` block by block, with one tableau per thread."""
+    """Fill in ``codes`` block by block."""
     gram = np.ascontiguousarray(atoms @ atoms.T)
     key = stream(child(seed))
     blocks = [slice(i, i + _BLOCK) for i in range(0, Y.shape[0], _BLOCK)]
     n_threads = max(1, min(len(blocks), effective_n_jobs(1 if n_jobs is None else n_jobs)))
-    tableaux: SimpleQueue[Tableau] = SimpleQueue()
+    idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
     for _ in range(n_threads):
-        tableaux.put(_new_tableau(atoms, gram, k))
+        idle.put(_two_tableaux(atoms, gram, k))
 
     def run(block: slice) -> int:
-        tableau = tableaux.get()
+        tableaux = idle.get()
         try:
-            encode(tableau, atoms, norms, Y[block], k, n_kicks, key, codes[block])
+            encode(*tableaux, atoms, norms, Y[block], k, n_kicks, key, codes[block])
         finally:
-            tableaux.put(tableau)
+            idle.put(tableaux)
         return len(Y[block])
 
     bar = tqdm(total=Y.shape[0], unit="signal", disable=not progress, leave=False)
