@@ -89,7 +89,7 @@ def psnr(picture, rebuilt):
 
 
 def mosaic(dictionary, codes):
-    """The atoms in order of use, each stretched to the full range of greys."""
+    """The atoms in order of their squared coefficients, each stretched to the full range of greys."""
     order = np.argsort(np.sum(codes**2, axis=0))[::-1]
     n = int(np.sqrt(len(dictionary)))
     picture = np.ones((n * (WIDTH + 1) + 1,) * 2)
@@ -148,7 +148,7 @@ curve.spines[["top", "right"]].set_visible(False)
 atoms.imshow(
     mosaic(learnt["l0anneal"], code_by_annealing(patches, learnt["l0anneal"])), cmap="gray"
 )
-atoms.set_title("learnt atoms, l0anneal, most used first")
+atoms.set_title("learnt atoms, l0anneal, largest share first")
 shown = {"original": piece, **rebuilt}
 for axes, (name, picture) in zip(bottom.subplots(1, 4), shown.items()):
     axes.imshow(picture, cmap="gray", vmin=0, vmax=1)
