@@ -9,24 +9,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from l0anneal import ensembles
     from l0anneal.annealing import anneal
+    from l0anneal.coding import AnnealedSparseCoder, sparse_encode
     from l0anneal.diagnosis import Diagnosis, diagnose
     from l0anneal.evidence import evidence_anneal
-    from l0anneal.evidence_result import EvidenceResult
+    from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
     from l0anneal.pace import AdaptiveSchedule
     from l0anneal.population import population_anneal
     from l0anneal.population_result import PopulationResult
     from l0anneal.problem import SparseProblem
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
-    from l0anneal.solve import solve
+    from l0anneal.solving import solve
     from l0anneal.tempering import temper
     from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
     "AdaptiveSchedule",
     "AnnealResult",
+    "AnnealedSparseCoder",
     "Diagnosis",
     "EvidenceResult",
+    "EvidenceSchedule",
     "PopulationResult",
     "RunTooShort",
     "Schedule",
@@ -38,6 +41,7 @@ __all__ = [
     "evidence_anneal",
     "population_anneal",
     "solve",
+    "sparse_encode",
     "temper",
 ]
 __version__ = "0.1.0.dev0"
@@ -46,7 +50,9 @@ _HOMES = {
     "AdaptiveSchedule": "pace",
     "AnnealResult": "results",
     "Diagnosis": "diagnosis",
+    "AnnealedSparseCoder": "coding",
     "EvidenceResult": "evidence_result",
+    "EvidenceSchedule": "evidence_result",
     "PopulationResult": "population_result",
     "RunTooShort": "tempering_result",
     "Schedule": "schedules",
@@ -56,7 +62,8 @@ _HOMES = {
     "diagnose": "diagnosis",
     "evidence_anneal": "evidence",
     "population_anneal": "population",
-    "solve": "solve",
+    "solve": "solving",
+    "sparse_encode": "coding",
     "temper": "tempering",
 }
 
