@@ -11,11 +11,15 @@ import numpy as np
 import typer
 
 from l0anneal.annealing import anneal
+from l0anneal.diagnosis import diagnose
+from l0anneal.evidence_result import EvidenceResult
 from l0anneal.experiments.cli import register as register_experiments
 from l0anneal.files import read_matrix, read_vector
+from l0anneal.pace import AdaptiveSchedule
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
 from l0anneal.schedules import Schedule
+from l0anneal.solving import solve
 from l0anneal.theory.cli import register as register_theory
 
 __all__ = ["app", "main"]
@@ -41,10 +45,14 @@ def anneal_command(
     y: Annotated[Path, typer.Argument(help="Signal of length M, in any of these formats")],
     k: Annotated[int, typer.Option("-k", "--n-nonzero", help="Columns to choose")],
     schedule: Annotated[
-        str, typer.Option(help="automatic, paper, or a .json file that Schedule.save wrote")
+        str,
+        typer.Option(help="automatic, paper, adaptive, or a .json file that Schedule.save wrote"),
     ] = "automatic",
     n: Annotated[int | None, typer.Option(help="Temperatures (automatic, paper) [100]")] = None,
-    tau: Annotated[int | None, typer.Option(help="Sweeps at each (automatic, paper) [5]")] = None,
+    tau: Annotated[int | None, typer.Option(help="Sweeps at each, but for a .json [5]")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds; the automatic schedule fills them")
+    ] = None,
     move: Annotated[
         str, typer.Option(help="pair flip, auto, heat bath, multi flip or rejection free")
     ] = "pair flip",
@@ -76,7 +84,7 @@ def anneal_command(
     result = anneal(
         problem,
         k,
-        _schedule(schedule, problem, k, n, tau),
+        _schedule(schedule, problem, k, n, tau, time_limit),
         move=move.replace("-", " "),
         n_pairs=pairs,
         polish=polish,
@@ -84,6 +92,7 @@ def anneal_command(
         n_jobs=jobs,
         initial_support=start,
         keep_samples=keep_samples,
+        time_limit=time_limit,
         random_state=seed,
         progress=sys.stderr.isatty() if progress is None else progress,
         on_interrupt="return",
@@ -101,6 +110,61 @@ def anneal_command(
         raise typer.Exit(130)
 
 
+@app.command("solve")
+def solve_command(
+    A: Annotated[Path, typer.Argument(help="Dictionary, M × N: .npy, .npz, .csv or .mtx")],
+    y: Annotated[Path, typer.Argument(help="Signal of length M, in any of these formats")],
+    k: Annotated[
+        int | None, typer.Option("-k", "--n-nonzero", help="Columns to choose, if it is known")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds [with -k: 2; without: until it knows]")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="With -k: threads, each a chain; -1: all cores")] = 1,
+    check: Annotated[
+        bool, typer.Option("--diagnose", help="Say how far the answer can be trusted")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="One seed, one result")] = None,
+    progress: Annotated[
+        bool | None, typer.Option(help="Show a bar [default: if stderr is a terminal]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else")] = False,
+    out: Annotated[Path | None, typer.Option(help="Save the result (.npz)")] = None,
+) -> None:
+    """Find the best columns of A for y: k of them, or, without -k, as many as there are."""
+    _check_outputs(out, None)
+    problem = SparseProblem(read_matrix(A), read_vector(y))
+    result = solve(
+        problem,
+        k,
+        time_limit=time_limit,
+        n_jobs=jobs,
+        random_state=seed,
+        progress=sys.stderr.isatty() if progress is None else progress,
+    )
+    verdict = diagnose(result, problem) if check else None
+    if as_json:
+        data = _evidence_json(result) if isinstance(result, EvidenceResult) else _as_json(result)
+        if verdict is not None:
+            data["diagnosis"] = {
+                "verdict": verdict.verdict,
+                "reasons": verdict.reasons,
+                "advice": verdict.advice,
+            }
+        print(json.dumps(data))
+    else:
+        if isinstance(result, EvidenceResult):
+            _print_evidence(result)
+        else:
+            _print(result, out)
+        if verdict is not None:
+            print(verdict)
+    if out is not None:
+        result.save(out)
+        if not as_json:
+            print(f"result written to {out}")
+
+
 def _check_outputs(out: Path | None, plot: Path | None) -> None:
     """Before the work is done, not after."""
     for path in (out, plot):
@@ -111,18 +175,49 @@ def _check_outputs(out: Path | None, plot: Path | None) -> None:
 
 
 def _schedule(
-    name: str, problem: SparseProblem, k: int, n: int | None, tau: int | None
-) -> Schedule:
+    name: str,
+    problem: SparseProblem,
+    k: int,
+    n: int | None,
+    tau: int | None,
+    time_limit: float | None,
+) -> Schedule | AdaptiveSchedule | None:
     if name.endswith(".json"):
         if n is not None or tau is not None:
             raise ValueError("--n and --tau are for made schedules; a .json file has its own")
         return Schedule.load(name)
     given = {"n": 100 if n is None else n, "tau": 5 if tau is None else tau}
+    if name == "automatic" and n is None and tau is None and time_limit is not None:
+        return None  # the run fills the time
+    if name == "adaptive":
+        if n is not None:
+            raise ValueError("--n is for made schedules; an adaptive one finds its temperatures")
+        return AdaptiveSchedule(tau=given["tau"])
     if name == "automatic":
         return Schedule.automatic(problem, k, **given)
     if name == "paper":
         return Schedule.paper(**given)
-    raise ValueError(f"--schedule is automatic, paper, or a .json file; got {name!r}")
+    raise ValueError(f"--schedule is automatic, paper, adaptive or a .json file; got {name!r}")
+
+
+def _evidence_json(result: EvidenceResult) -> dict[str, Any]:
+    likely = np.flatnonzero(result.inclusion_probability > 0.01)
+    return {
+        "support": result.support.tolist(),
+        "coef": result.coef[result.support].tolist(),
+        "energy": result.energy,
+        "distortion": result.distortion,
+        "noise_variance": result.noise_variance,
+        "state": result.state,
+        "inclusion_probability": {
+            str(j): float(result.inclusion_probability[j]) for j in likely.tolist()
+        },
+        "size_posterior": result.size_posterior.tolist(),
+        "n_samples": result.n_samples,
+        "n_columns": result.coef.size,
+        "seed": result.seed,
+        "seconds": result.seconds,
+    }
 
 
 def _as_json(result: AnnealResult) -> dict[str, Any]:
@@ -141,6 +236,30 @@ def _as_json(result: AnnealResult) -> dict[str, Any]:
         "seconds": result.seconds,
         "schedule": result.schedule.to_dict(),
     }
+
+
+def _print_evidence(result: EvidenceResult) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(
+        title=f"{result.support.size} of {result.coef.size} columns", title_justify="left"
+    )
+    for name in ("column", "probability", "coefficient", "its average", "± std"):
+        table.add_column(name, justify="right")
+    order = np.argsort(-result.inclusion_probability, kind="stable")
+    likely = order[: max(10, min(20, result.support.size))]
+    for j in likely[result.inclusion_probability[likely] > 0.01]:
+        table.add_row(
+            str(j),
+            f"{result.inclusion_probability[j]:.2f}",
+            f"{result.coef[j]:.4g}" if result.coef[j] else "–",
+            f"{result.averaged_coef[j]:.4g}",
+            f"{result.coef_std[j]:.2g}",
+        )
+    console.print(table)
+    console.print(result.summary())
 
 
 def _print(result: AnnealResult, out: Path | None) -> None:

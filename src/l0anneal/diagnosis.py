@@ -235,7 +235,7 @@ def _ageing(result: AnnealResult, problem: SparseProblem) -> dict[str, Any]:
     )
     hot = lag[: len(lag) // 4]
     noise = float(np.sqrt(np.mean(hot**2))) if hot.size else 0.0
-    lagging = lag > max(0.1, 5.0 * noise)
+    lagging = lag > max(0.1, 3.0 * noise)
     curves = {"mu": mu, "down": down / result.n_samples, "up": up / result.n_samples}
     if not lagging.any():
         return {"hysteresis": float(np.max(lag)), "fell_behind": math.nan, "curves": curves}

@@ -347,8 +347,8 @@ class _Run:
     def _fluctuation(self, moments: _Moments) -> float:
         """Three standard deviations of the smoothed log residual variance, in equilibrium.
 
-        With f degrees of freedom left its variance is 2/f, of which smoothing leaves MEMORY/(2 − MEMORY);
-        the sweeps at one temperature are hardly independent.
+        With f degrees of freedom left its variance is 2/f, of which smoothing leaves the fraction
+        MEMORY/(2 − MEMORY); the sweeps at one temperature are hardly independent.
         """
         freedom = max(1.0, float(np.mean(moments.freedoms)))
         return 3.0 * math.sqrt(2.0 / freedom * MEMORY / (2.0 - MEMORY))
