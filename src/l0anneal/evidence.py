@@ -54,6 +54,7 @@ FIRST = 0.05  # columns in the beginning, as a fraction of what can be told apar
 FAST = 0.6  # the factor between temperatures elsewhere
 FOUND = 0.1  # residual variance below this fraction of T: the plan is found
 CROWDED = 0.25  # more columns than this fraction of M: the noise may be a trap's
+LOSS = 10.0  # of log evidence, summed over temperatures: this is below the noise
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
 SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
 
@@ -157,6 +158,9 @@ def evidence_anneal(
             start = time.perf_counter()
             run.cool(taus[-1])
             swept.append(run.allowance.used)
+            run.allowance = _Allowance()
+            if run.state != "found":
+                run.settle(taus[-1])
             # noise that a slower attempt confirms is noise; what it undercuts was a trap
             confirmed = best is not None and run.temperature > 0.9 * best.temperature
             if best is None or run.rank < best.rank:
@@ -270,6 +274,7 @@ class _Run:
         self.ridge = math.nan
         self.state = "trapped"
         self.crowded = True
+        self.log_evidence = -math.inf
         self.acceptance = 1.0
         self.allowance = _Allowance()
         self.log: list[tuple[float, float, float, float, float, float]] = []
@@ -321,6 +326,9 @@ class _Run:
         m, unit = self.problem.n_samples, self.mean_square
         slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
         behind = 0.0  # smoothed log of the residual variance over T
+        lost = 0.0  # log evidence since it was highest
+        step = 0.0  # by which log T fell last
+        peak = self.temperature
         while self.temperature > COLD * unit and self.allowance.more():
             in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
             moments = self._advance(tau if in_window else max(2, tau // 3))
@@ -335,23 +343,19 @@ class _Run:
             elif ratio < FOUND and self._fits_exactly():
                 self.state = "found"
                 return
-            elif behind > self._fluctuation(moments) and self.temperature < WINDOW * unit:
-                self.temperature *= ratio
+            # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed up over the way
+            lost = max(0.0, lost + 0.5 * float(np.mean(moments.freedoms)) * (ratio - 1.0) * step)
+            if lost == 0.0:
+                peak = self.temperature
+            if self.known is None and lost > LOSS and self.temperature < WINDOW * unit:
+                self.temperature = peak
                 self.state = "noise"
                 self.crowded = float(np.mean(moments.sizes)) > CROWDED * m
                 return
-            self.temperature *= slow if in_window else FAST
+            step = -math.log(slow if in_window else FAST)
+            self.temperature *= math.exp(-step)
             if self.known is not None:
                 self.temperature = max(self.temperature, self.known)
-
-    def _fluctuation(self, moments: _Moments) -> float:
-        """Three standard deviations of the smoothed log residual variance, in equilibrium.
-
-        With f degrees of freedom left its variance is 2/f, of which smoothing leaves the fraction
-        MEMORY/(2 − MEMORY); the sweeps at one temperature are hardly independent.
-        """
-        freedom = max(1.0, float(np.mean(moments.freedoms)))
-        return 3.0 * math.sqrt(2.0 / freedom * MEMORY / (2.0 - MEMORY))
 
     def _fits_exactly(self) -> bool:
         """Whether least squares on the support leaves nothing of the signal; keep those it needs."""
@@ -374,9 +378,34 @@ class _Run:
         self.bar.update()
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """Attempts in order of trust."""
-        return {"found": 0, "noise": 1, "trapped": 2}[self.state], self.temperature
+    def rank(self) -> tuple[bool, float]:
+        """Attempts in order of trust: one that found the plan, then by evidence."""
+        return self.state != "found", -self.log_evidence
+
+    def settle(self, n_sweeps: int) -> None:
+        """Adjust T and the hyperparameters to each other; note the evidence."""
+        for _ in range(10):
+            moments = self._advance(n_sweeps)
+            ratio = float(np.mean(moments.residual_variances)) / self.temperature
+            self._note(moments, ratio)
+            self._learn(moments)
+            if self.known is None:
+                self.temperature *= min(2.0, max(0.5, ratio))
+        self.crowded = float(np.mean(moments.sizes)) > CROWDED * self.problem.n_samples
+        self.log_evidence = self._log_joint()
+
+    def _log_joint(self) -> float:
+        """Log P(y, S) of the present support, coefficients integrated out."""
+        self._advance(1)
+        t = self.workspace.tableau
+        n, k = self.problem.n_columns, int(t.counts[SIZE])
+        lower = np.tril(t.U[:k, :k])
+        log_det = np.linalg.slogdet(lower + np.tril(lower, -1).T)[1] if k else 0.0
+        T = self.temperature
+        log_likelihood = 0.5 * (log_det + k * math.log(self.ridge))
+        log_likelihood -= 0.5 * self.problem.n_samples * math.log(2.0 * math.pi * T)
+        log_likelihood -= (self.problem.unit_signal + float(t.values[ENERGY])) / T
+        return log_likelihood + k * math.log(self.rho) + (n - k) * math.log1p(-self.rho)
 
     # ------------------------------------------------------------ the posterior
 
@@ -387,14 +416,6 @@ class _Run:
         """
         limit, self.allowance = self.allowance, _Allowance()
         n = self.problem.n_columns
-        if self.state != "found":
-            for _ in range(10):
-                moments = self._advance(max(2, n_samples // 40))
-                ratio = float(np.mean(moments.residual_variances)) / self.temperature
-                self._note(moments, ratio)
-                self._learn(moments)
-                if self.known is None:
-                    self.temperature *= min(2.0, max(0.5, ratio))
         self.chosen = np.zeros(n)
         self.first = np.zeros(n)
         self.second = np.zeros(n)
