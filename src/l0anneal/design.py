@@ -95,7 +95,7 @@ class Design:
         if fit_intercept:
             C = np.column_stack([roots, C])
         Q = orthonormal_basis(C)
-        n_free = n_rows - Q.shape[1]
+        n_free = y.size - Q.shape[1]
         others = np.setdiff1d(np.arange(n_columns), forced)
         # a signal for the engine also where there is no column to choose
         problem = projected_problem(X[:, others], y, Q, n_free) if others.size else None
@@ -120,9 +120,8 @@ class Design:
 
     @property
     def most(self) -> int:
-        """Candidates that a support can have beside the forced columns, as far as rows go."""
-        rows = self.y.size if self.y.size > self.n_rows else self.n_rows - self.n_projected
-        return max(0, min(self.candidates.size, rows))
+        """Candidates that a support can have, as far as rows (with those of a ridge) go."""
+        return max(0, min(self.candidates.size, self.y.size - self.n_projected))
 
     def counted(self) -> SparseProblem:
         """The problem counted in weights: for what depends on how many samples there are."""

@@ -48,7 +48,7 @@ class _TimeIsUp(Exception):
 def best_of_every_size(
     problem: SparseProblem, most: int, seed: int, time_limit: float | None = None
 ) -> list[NDArray[np.int64]]:
-    """Return the best support found of each size from 0 to ``most``.
+    """Return the best support found of each size from 0 to ``most``, or to the rank if that is less.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def best_of_every_size(
     end = np.inf if time_limit is None else time.perf_counter() + time_limit
     with one_blas_thread():
         search = _Search(problem, most)
-        search.up()
+        search.begin()
         search.end = end
         try:
             search.settle()
-            if 0 < most < problem.n_columns:
+            if 0 < search.most < problem.n_columns:
                 search.anneal(seed)
                 search.settle()
         except _TimeIsUp:
@@ -117,6 +117,18 @@ class _Search:
         if not np.array_equal(workspace.support, self.supports[size]):
             workspace = self.at(size)
         return workspace, False
+
+    def begin(self) -> None:
+        """The first pass up; it finds out how far the independent columns reach."""
+        workspace = self.at(0)
+        for size in range(1, self.most + 1):
+            try:
+                workspace.fill_greedily(size)
+            except ValueError:
+                self.most = size - 1
+                self.energies, self.supports = self.energies[:size], self.supports[:size]
+                break
+            workspace, _ = self.descend(workspace)
 
     def up(self) -> bool:
         """Add the best column, size by size; return whether anything became better."""

@@ -119,7 +119,8 @@ def subset_path(
     y : array of shape (M,)
         What they are to approximate.
     k_max : int
-        The largest size, columns always included among it.
+        The largest size, columns always included among it. The path ends earlier if there are not
+        so many linearly independent columns.
     fit_intercept : bool
         Whether an intercept is fitted; it does not count as a column.
     always_include : array of indices, a mask, or names of columns of a DataFrame, optional
@@ -166,18 +167,11 @@ def subset_path(
     seed = seed_of(random_state)
     make = {"fit_intercept": fit_intercept, "forced": forced, "alpha": float(alpha)}
     design = Design.of(X, y, weights=weights, **make)
-    free = check_k_max(k_max, design)
-    path = path_of_design(design, free, seed, time_limit)
+    path = _path(design, check_k_max(k_max, design), seed, time_limit)
+    free = len(path["supports"]) - 1
     if cv is None:
         return SubsetPath(**path, feature_names=names)
     folds = _folds(cv, X, y, seed)
-    for train, _ in folds:
-        if weights is not None:
-            train = train[weights[train] > 0]
-        if free + design.n_projected > len(train) and not alpha:
-            raise ValueError(
-                f"k_max = {k_max} is too many for a fold of {len(train)} training rows"
-            )
     errors = Parallel(n_jobs=n_jobs)(
         delayed(_fold_errors)(X, y, weights, make, train, test, free, (seed, i + 1), time_limit)
         for i, (train, test) in enumerate(folds)
@@ -297,9 +291,10 @@ def check_k_max(k: Any, design: Design, name: str = "k_max") -> int:
     return free
 
 
-def path_of_design(
-    design: Design, free: int, seed: int, time_limit: float | None
-) -> dict[str, Any]:
+# ---------------------------------------------------------------- private
+
+
+def _path(design: Design, free: int, seed: int, time_limit: float | None) -> dict[str, Any]:
     """Search, and everything that follows from the supports; the fields of a `SubsetPath`."""
     if design.candidates.size == 0:
         supports = [np.zeros(0, dtype=np.int64)]
@@ -320,9 +315,6 @@ def path_of_design(
         "n_samples": design.n_samples,
         "seed": seed,
     }
-
-
-# ---------------------------------------------------------------- private
 
 
 def _criteria(design: Design, supports: list[Indices], energies: Floats) -> dict[str, Floats]:
@@ -388,15 +380,15 @@ def _fold_errors(
 ) -> Floats:
     """Mean squared error on the test rows by size, all columns selected on the training rows."""
     design = Design.of(X[train], y[train], weights=_rows(weights, train), **make)
-    most = min(free, design.most)
     words = child(key[0], key[1]).generate_state(2)
     seed = int(words[0]) << 32 | int(words[1])
     supports = [np.zeros(0, dtype=np.int64)]
-    if most:
+    if design.candidates.size:
+        most = min(free, design.most)
         supports = best_of_every_size(design.problem, most, seed, time_limit)
     errors = np.empty(free + 1)
     for size in range(free + 1):  # where a fold has fewer columns to offer, its largest support
-        coef, intercept, _ = design.solve(supports[min(size, most)])
+        coef, intercept, _ = design.solve(supports[min(size, len(supports) - 1)])
         used = np.flatnonzero(coef)
         residual = y[test] - intercept - X[test][:, used] @ coef[used]
         errors[size] = np.average(residual**2, weights=_rows(weights, test))
