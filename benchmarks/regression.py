@@ -3,8 +3,9 @@
 Columns are AR(1) (correlation r^|i−j|), M = 500, N = 2000, 20 of them carry ±1. The annealed
 regressor is told nothing. The peers are told that there are 20: OMP and abess by their parameter, MCP
 by the point of its path with the number of columns nearest to 20; of the lasso, cross-validated, the
-20 largest coefficients count as its support, and all of them predict. SNR is the variance of the signal
-over that of the noise. The prediction error is that of the signal at new rows, as a part of its variance.
+20 largest coefficients count as its support, and all of them predict. SNR is the variance of the
+signal over that of the noise. The prediction error is that of the signal at new rows, as a part of its
+variance.
 
 Needs the extra: ``pip install l0anneal[benchmark]``; what is missing is left out with a word.
 """

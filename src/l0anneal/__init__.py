@@ -11,41 +11,54 @@ if TYPE_CHECKING:
     from l0anneal.annealing import anneal
     from l0anneal.evidence import evidence_anneal
     from l0anneal.evidence_result import EvidenceResult
+    from l0anneal.linear_model import AnnealedSubsetRegressor
+    from l0anneal.path_display import SubsetPathDisplay
     from l0anneal.population import population_anneal
     from l0anneal.population_result import PopulationResult
     from l0anneal.problem import SparseProblem
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
+    from l0anneal.selection import SubsetPath, choose, subset_path
     from l0anneal.tempering import temper
     from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
     "AnnealResult",
+    "AnnealedSubsetRegressor",
     "EvidenceResult",
     "PopulationResult",
     "RunTooShort",
     "Schedule",
     "SparseProblem",
+    "SubsetPath",
+    "SubsetPathDisplay",
     "TemperResult",
     "anneal",
+    "choose",
     "ensembles",
     "evidence_anneal",
     "population_anneal",
+    "subset_path",
     "temper",
 ]
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "AnnealResult": "results",
+    "AnnealedSubsetRegressor": "linear_model",
     "EvidenceResult": "evidence_result",
     "PopulationResult": "population_result",
     "RunTooShort": "tempering_result",
     "Schedule": "schedules",
     "SparseProblem": "problem",
+    "SubsetPath": "selection",
+    "SubsetPathDisplay": "path_display",
     "TemperResult": "tempering_result",
     "anneal": "annealing",
+    "choose": "selection",
     "evidence_anneal": "evidence",
     "population_anneal": "population",
+    "subset_path": "selection",
     "temper": "tempering",
 }
 

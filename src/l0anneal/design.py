@@ -104,9 +104,7 @@ class Design:
             others = others[usable]
             columns = X[:, others] if others.size else np.zeros((y.size, 1))
             problem = projected_problem(columns, y, Q, n_free)
-        return cls(
-            X, y, roots, fit_intercept, forced, others, C, Q, problem, n_samples, n_rows
-        )
+        return cls(X, y, roots, fit_intercept, forced, others, C, Q, problem, n_samples, n_rows)
 
     @property
     def n_projected(self) -> int:

@@ -19,7 +19,7 @@ from l0anneal.evidence import evidence_anneal
 from l0anneal.evidence_result import EvidenceResult
 from l0anneal.projected import counting_as
 from l0anneal.seeds import seed_of
-from l0anneal.selection import check_k_max, choose, column_indices, subset_path
+from l0anneal.selection import SubsetPath, check_k_max, choose, column_indices, subset_path
 
 __all__ = ["AnnealedSubsetRegressor"]
 
@@ -95,8 +95,9 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     Notes
     -----
     ``sample_weight`` counts repetitions: a row of weight 2 is two rows, and the number of samples is
-    the sum of the weights. (Folds of "cv" are of rows: there two copies of a row can part.) Where that leaves no degree of freedom at a given number of columns (weights
-    that sum to one, say), the probabilities count rows instead.
+    the sum of the weights. (Folds of "cv" are of rows: there two copies of a row can part.) Where that
+    leaves no degree of freedom at a given number of columns (weights that sum to one, say), the
+    probabilities count rows instead.
 
     Sparse X stays sparse, also with an intercept: its Gram matrix is corrected for the means. Up to
     5792 columns that matrix is held whole; beyond, its rows are computed when a chain asks for them.
@@ -161,7 +162,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        X, y = validate_data(
+        X, target = validate_data(
             self,
             X,
             y,
@@ -180,13 +181,13 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         seed = _seed(self.random_state)
         design = Design.of(
             X,
-            y,
+            target,
             fit_intercept=bool(self.fit_intercept),
             forced=forced,
             alpha=float(self.alpha),
             weights=weights,
         )
-        self.path_ = None
+        self.path_: SubsetPath | None = None
         self.result_: Any = None
         self.evidence_: EvidenceResult | None = None
         limit: dict[str, Any] = {} if self.time_limit is None else {"time_limit": self.time_limit}
@@ -194,7 +195,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             support = self._by_evidence(design, seed, limit)
         else:
             if self.n_nonzero_coefs in BY_PATH:
-                support = self._by_path(design, X, y, weights, seed)
+                support = self._by_path(design, X, target, weights, seed)
             else:
                 support = self._by_number(design, seed, limit)
             self._look_around(design, support.size, seed, limit)
@@ -259,7 +260,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         if most is None:
             half = max(1, round(design.n_samples - design.n_projected) // 2)
             most = design.forced.size + min(design.most, LONGEST_PATH, half)
-        self.path_ = self.result_ = subset_path(
+        path = subset_path(
             X,
             y,
             most,
@@ -272,13 +273,14 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             random_state=seed,
         )
-        size = choose(self.path_, criterion)
+        self.path_ = self.result_ = path
+        size = choose(path, criterion)
         if size == most and size == design.forced.size + LONGEST_PATH:
             warnings.warn(
                 f"{criterion} chose the largest size looked at, {most}: raise max_nonzero_coefs",
                 stacklevel=3,
             )
-        chosen = np.setdiff1d(self.path_.support(size), design.forced)
+        chosen = np.setdiff1d(path.support(size), design.forced)
         return np.searchsorted(design.candidates, chosen)
 
     def _look_around(self, design: Design, size: int, seed: int, limit: dict[str, Any]) -> None:

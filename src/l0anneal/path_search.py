@@ -8,7 +8,8 @@ the best addition, are good starts for k − 1 and k + 1. The run has three part
    the better of what it has and what was kept; passes are repeated until a pair of them brings
    nothing.
 2. *Annealing in sizes*: down from the largest size, one short annealing at each from the best support
-   there is: warm enough to leave it, too short and too cold to forget it.
+   there is: warm enough to leave it, too short and too cold to forget it. A size of few supports is
+   enumerated instead.
 3. Passes again, so that what one size has found reaches the others. The last pass goes up, and so no
    size is worse than the one before it.
 """
@@ -16,6 +17,8 @@ the best addition, are good starts for k − 1 and k + 1. The run has three part
 from __future__ import annotations
 
 import time
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +34,15 @@ from l0anneal.problem import SparseProblem
 from l0anneal.rng import stream
 from l0anneal.schedules import Schedule
 from l0anneal.seeds import child
-from l0anneal.tableau import ENERGY, SIZE
+from l0anneal.tableau import ENERGY, PIVOT, SIZE
 from l0anneal.workspace import Workspace
 
 __all__ = ["best_of_every_size"]
 
-# the short annealings: temperatures, sweeps at each, and where in the automatic schedule they begin
-TEMPERATURES, SWEEPS, BEGIN = 20, 3, 0.35
+# the short annealings: temperatures, sweeps and proposals at each at least, and where in the automatic
+# schedule they begin
+TEMPERATURES, SWEEPS, PROPOSALS, BEGIN = 20, 3, 500, 0.25
+ENUMERATED = 5000  # sizes with so few supports are not annealed: all of them are looked at
 MOST_PASSES = 20
 
 
@@ -106,14 +111,21 @@ class _Search:
         workspace.begin_at(self.supports[size])
         return workspace
 
+    def keep(self, workspace: Workspace) -> bool:
+        """Keep the support if it is the best of its size so far."""
+        size = int(workspace.tableau.counts[SIZE])
+        energy = float(workspace.tableau.values[ENERGY])
+        if not energy < self.energies[size] - RESOLUTION:
+            return False
+        self.energies[size], self.supports[size] = energy, workspace.support
+        return True
+
     def descend(self, workspace: Workspace) -> tuple[Workspace, bool]:
         """Descend and keep what is better than before, or go back to that."""
         workspace.descend()
-        size = int(workspace.tableau.counts[SIZE])
-        energy = float(workspace.tableau.values[ENERGY])
-        if energy < self.energies[size] - RESOLUTION:
-            self.energies[size], self.supports[size] = energy, workspace.support
+        if self.keep(workspace):
             return workspace, True
+        size = int(workspace.tableau.counts[SIZE])
         if not np.array_equal(workspace.support, self.supports[size]):
             workspace = self.at(size)
         return workspace, False
@@ -162,19 +174,40 @@ class _Search:
         mu = np.geomspace(mu[int(BEGIN * mu.size)], mu[-1], TEMPERATURES)
         state = stream(child(seed, 0))
         n = self.problem.n_columns
+        sweeps = max(SWEEPS, PROPOSALS // n)
         for size in range(self.most, 0, -1):
+            if comb(n, size) <= ENUMERATED and self.problem.gram_is_whole:
+                self.enumerate(size)
+                continue
             workspace = self.at(size)
             acceptance = 1.0
             for beta in mu:
                 kernel = workspace.choose("auto", acceptance)
-                tally = new_tally()
-                workspace.run(
-                    KERNELS[kernel], state, beta, SWEEPS * n, np.zeros(SWEEPS), tally
-                )
+                tally, energies = new_tally(), np.zeros(sweeps)
+                for sweep in range(1, sweeps + 1):
+                    workspace.run(KERNELS[kernel], state, beta, sweep * n, energies, tally)
+                    self.keep(workspace)
+                    self.pause()
                 rate = float(tally[ACCEPTED] / tally[PROPOSED])
                 acceptance = pair_acceptance(kernel, rate, size)
-                self.pause()
             self.descend(workspace)
+
+    def enumerate(self, size: int) -> None:
+        """Look at all supports of a size; admissible ones only, as `tableau` defines them."""
+        diagonal, b = self.problem.unit_diagonal(), self.problem.unit_correlation
+        supports = np.array(list(combinations(np.flatnonzero(diagonal), size)))
+        if supports.size == 0:
+            return
+        gram = self.problem.gram[supports[:, :, None], supports[:, None, :]]
+        values, vectors = np.linalg.eigh(gram)
+        values = np.maximum(values, 1e-12)  # the inverse's diagonal is then beyond 1/PIVOT
+        along = np.einsum("smi,sm->si", vectors, b[supports])
+        energies = -0.5 * np.sum(along**2 / values, axis=1)
+        steepest = np.max(np.sum(vectors**2 / values[:, None, :], axis=2), axis=1)
+        energies[steepest * PIVOT >= 1.0] = np.inf
+        best = int(np.argmin(energies))
+        if energies[best] < self.energies[size] - RESOLUTION:
+            self.energies[size], self.supports[size] = energies[best], supports[best]
 
 
 def _remove_worst(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,7 +81,9 @@ class SubsetPath:
         --------
         >>> import numpy as np
         >>> from l0anneal.selection import subset_path
-        >>> path = subset_path(np.eye(4), [0.0, 3.0, 0.0, 1.0], 2, fit_intercept=False, random_state=0)
+        >>> path = subset_path(
+        ...     np.eye(4), [0.0, 3.0, 0.0, 1.0], 2, fit_intercept=False, random_state=0
+        ... )
         >>> path.support(1)
         array([1])
         """
@@ -155,25 +158,25 @@ def subset_path(
     (2, array([3, 7]))
     """
     names = feature_names(X)
-    X, y = check_X_y(X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True)
+    X, target = check_X_y(X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-    if not (np.isscalar(alpha) and math.isfinite(alpha) and alpha >= 0):
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not (isinstance(alpha, numbers.Real) and math.isfinite(alpha) and alpha >= 0):
         raise ValueError(f"alpha must be a number ≥ 0; got {alpha!r}")
     forced = column_indices(always_include, X.shape[1], names)
     seed = seed_of(random_state)
-    make = {"fit_intercept": fit_intercept, "forced": forced, "alpha": float(alpha)}
-    design = Design.of(X, y, weights=weights, **make)
+    make: dict[str, Any] = {"fit_intercept": fit_intercept, "forced": forced, "alpha": float(alpha)}
+    design = Design.of(X, target, weights=weights, **make)
     path = _path(design, check_k_max(k_max, design), seed, time_limit)
     free = len(path["supports"]) - 1
     if cv is None:
         return SubsetPath(**path, feature_names=names)
-    folds = _folds(cv, X, y, seed)
-    errors = Parallel(n_jobs=n_jobs)(
-        delayed(_fold_errors)(X, y, weights, make, train, test, free, (seed, i + 1), time_limit)
+    folds = _folds(cv, X, target, seed)
+    errors = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_fold_errors)(
+            X, target, weights, make, train, test, free, (seed, i + 1), time_limit
+        )
         for i, (train, test) in enumerate(folds)
     )
     errors = np.array(errors)
@@ -244,7 +247,9 @@ def column_indices(
         raise ValueError(f"always_include is a list of columns; got {given.ndim} dimensions")
     if given.dtype.kind in "UOT" and all(isinstance(name, str) for name in given):
         if names is None:
-            raise ValueError("always_include has names, but X has none: give a DataFrame or indices")
+            raise ValueError(
+                "always_include has names, but X has none: give a DataFrame or indices"
+            )
         where = {name: j for j, name in enumerate(names)}
         missing = [str(name) for name in given if name not in where]
         if missing:
