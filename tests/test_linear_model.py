@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l0anneal import SubsetPath, problem
+from l0anneal import SubsetPath, linear_model, problem
 from l0anneal.linear_model import AnnealedSubsetRegressor
 
 
@@ -47,7 +47,7 @@ def assert_same(a, b, rtol=1e-7):
     np.testing.assert_allclose(a.inclusion_probability_, b.inclusion_probability_, atol=1e-6)
 
 
-@pytest.mark.parametrize("k", ["auto", 3, "bic", "ebic", "cv"])
+@pytest.mark.parametrize("k", ["auto", 3, "evidence", "bic", "ebic", "cv"])
 def test_every_way_to_choose_finds_the_true_columns(k):
     X, y = make()
     model = AnnealedSubsetRegressor(k, random_state=0).fit(X, y)
@@ -59,7 +59,7 @@ def test_every_way_to_choose_finds_the_true_columns(k):
     np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-9)
     assert np.count_nonzero(model.coef_) == model.n_nonzero_coefs_ == model.support_.size
     assert np.all(model.inclusion_probability_[TRUE] > 0.9)
-    assert isinstance(model.path_, SubsetPath) == (k in ("bic", "ebic", "cv"))
+    assert isinstance(model.path_, SubsetPath) == (k not in ("auto", 3))
     if model.path_ is not None:
         at = model.path_.index(model.n_nonzero_coefs_)
         np.testing.assert_allclose(model.path_.coefs[at], model.coef_, rtol=1e-9)
@@ -239,6 +239,23 @@ def test_constant_and_equal_columns_and_targets():
     nothing = AnnealedSubsetRegressor(random_state=0).fit(np.ones((10, 2)), y[:10])
     np.testing.assert_allclose(nothing.predict(np.ones((1, 2))), y[:10].mean())
     assert nothing.result_ is None
+
+
+def test_no_columns_at_all():
+    X, y = make()
+    model = AnnealedSubsetRegressor(0).fit(X, y)
+    assert model.support_.size == 0
+    assert not model.inclusion_probability_.any()
+    np.testing.assert_allclose(model.predict(X), y.mean())
+
+
+def test_the_longest_path_can_be_set_and_warns_when_it_is_too_short(monkeypatch):
+    X, y = make()
+    model = AnnealedSubsetRegressor("ebic", max_nonzero_coefs=4, random_state=0).fit(X, y)
+    assert model.path_.sizes.tolist() == [0, 1, 2, 3, 4]
+    monkeypatch.setattr(linear_model, "LONGEST_PATH", 2)
+    with pytest.warns(UserWarning, match="the largest size looked at, 2: raise max_nonzero_coefs"):
+        AnnealedSubsetRegressor("ebic", random_state=0).fit(X, y)
 
 
 def test_far_from_zero():

@@ -23,7 +23,8 @@ from l0anneal.selection import SubsetPath, check_k_max, choose, column_indices, 
 
 __all__ = ["AnnealedSubsetRegressor"]
 
-BY_PATH = ("bic", "ebic", "cv")
+BY_PATH = ("evidence", "bic", "ebic", "cv")
+WORDS = "'auto', 'evidence', 'bic', 'ebic' or 'cv'"
 LONGEST_PATH = 50
 Floats = NDArray[np.float64]
 
@@ -36,11 +37,11 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_nonzero_coefs : int or {"auto", "bic", "ebic", "cv"}
+    n_nonzero_coefs : int or {"auto", "evidence", "bic", "ebic", "cv"}
         How many columns, those of ``always_include`` among them. "auto": the evidence sampler
-        finds which columns and how many, from their posterior probabilities. The others choose from
-        the best support of each size by that criterion ("cv": 5 folds that each select anew, and the
-        one-standard-error rule).
+        finds which columns and how many, from their posterior probabilities. The others choose one of
+        the best supports of each size by that criterion, see `choose` ("cv": 5 folds that each select
+        anew, and the one-standard-error rule).
     fit_intercept : bool
         Whether to fit an intercept; it has no penalty and does not count as a column.
     always_include : array of indices, a mask, or names of columns of a DataFrame, optional
@@ -55,7 +56,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         Where one support has nearly all the probability the two agree, and ``coef_`` is the simpler
         model. A fit computes both in any case.
     max_nonzero_coefs : int, optional
-        The largest size that "bic", "ebic" and "cv" look at; by default the least of 50 columns
+        The largest size that the criteria look at; by default the least of 50 columns
         beside those always included, half of the samples, and all columns.
     time_limit : float, optional
         Seconds for each of the runs that a fit is made of.
@@ -80,7 +81,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         Posterior mean over supports and coefficients. Given a support its coefficients are shrunk,
         by one part in t² for a column whose t-statistic is t.
     path_ : SubsetPath or None
-        The best support of each size, if ``n_nonzero_coefs`` is "bic", "ebic" or "cv".
+        The best support of each size, if ``n_nonzero_coefs`` is a criterion.
     result_ : EvidenceResult, AnnealResult or SubsetPath
         The run that chose the columns; for the first two, column j is ``candidates_[j]`` of X. None
         if there was nothing to choose.
@@ -101,6 +102,9 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     Sparse X stays sparse, also with an intercept: its Gram matrix is corrected for the means. Up to
     5792 columns that matrix is held whole; beyond, its rows are computed when a chain asks for them.
+
+    A ridge is made of as many additional rows as there are columns: for dense X wider than some ten
+    thousand columns that takes memory.
 
     Of two equal columns at most one is chosen, which of them the seed decides.
 
@@ -316,13 +320,9 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         k = self.n_nonzero_coefs
         if isinstance(k, str):
             if k != "auto" and k not in BY_PATH:
-                raise ValueError(
-                    f"n_nonzero_coefs is an integer, 'auto', 'bic', 'ebic' or 'cv'; got {k!r}"
-                )
+                raise ValueError(f"n_nonzero_coefs is an integer, {WORDS}; got {k!r}")
         elif isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 0:
-            raise ValueError(
-                f"n_nonzero_coefs is an integer ≥ 0, 'auto', 'bic', 'ebic' or 'cv'; got {k!r}"
-            )
+            raise ValueError(f"n_nonzero_coefs is an integer ≥ 0, {WORDS}; got {k!r}")
         if not (self.averaging == "auto" or isinstance(self.averaging, (bool, np.bool_))):
             raise ValueError(f"averaging is 'auto', True or False; got {self.averaging!r}")
         if not (
