@@ -173,6 +173,7 @@ def test_wide_sparse_data_are_never_made_dense(monkeypatch):
     model = AnnealedSubsetRegressor(2, random_state=0)
     whole = clone(model).fit(X, y)
     monkeypatch.setattr(problem, "WHOLE_GRAM_BYTES", 0)  # rows on demand
+    monkeypatch.setattr(problem, "COLUMN_BYTES", 0)  # from the sparse columns alone
     toarray = scipy.sparse.csc_array.toarray
 
     def narrow(self, *args, **kwargs):

@@ -100,8 +100,10 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     leaves no degree of freedom at a given number of columns (weights that sum to one, say), the
     probabilities count rows instead.
 
-    Sparse X stays sparse, also with an intercept: its Gram matrix is corrected for the means. Up to
-    5792 columns that matrix is held whole; beyond, its rows are computed when a chain asks for them.
+    Sparse X is not made dense, also with an intercept: its Gram matrix is corrected for the means. That
+    matrix is held whole up to 5792 columns. Beyond, its rows are computed when a chain asks for them,
+    for which the engine keeps a dense copy of X if that takes no more than 512 MiB; if it takes more
+    there is none, and chains are slow where they are hot.
 
     A ridge is made of as many additional rows as there are columns: for dense X wider than some ten
     thousand columns that takes memory.

@@ -7,7 +7,9 @@ and Waugh): with Q an orthonormal basis of that span,
     min over all coefficients of ½‖y − C c − X_S x‖²  =  min over x of ½‖(I − QQᵀ)(y − X_S x)‖².
 
 So they are honoured exactly, at no cost to the engine. A dense X is projected once. A sparse one stays
-sparse: its Gram matrix is corrected by −(QᵀX)ᵀ(QᵀX), whole or row by row.
+sparse: its Gram matrix is corrected by −(QᵀX)ᵀ(QᵀX), whole or row by row. (Where the Gram matrix is not
+held whole, the engine keeps dense columns beside a sparse X if they fit into `COLUMN_BYTES`, here as for
+any sparse problem: it needs elements of the Gram matrix faster than sparse products give them.)
 """
 
 from __future__ import annotations
@@ -138,11 +140,6 @@ class _ProjectedSparse(SparseProblem):
         G[zero] = 0.0
         G[:, zero] = 0.0
         return np.ascontiguousarray(G)
-
-    @cached_property
-    def unit_columns(self) -> Floats:
-        """None: dense columns are not kept."""
-        return np.empty((0, 0))
 
     def _column_blocks(self) -> Iterator[tuple[slice, Any]]:
         for cut, block in super()._column_blocks():
