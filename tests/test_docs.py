@@ -42,6 +42,8 @@ def test_parameters_in_the_docstring_are_those_of_the_function():
         l0anneal.AnnealedSubsetRegressor,
         l0anneal.subset_path,
         l0anneal.choose,
+        l0anneal.sparse_encode,
+        l0anneal.AnnealedSparseCoder,
     ):
         text = inspect.getdoc(thing)
         section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]

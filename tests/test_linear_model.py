@@ -259,6 +259,12 @@ def test_the_longest_path_can_be_set_and_warns_when_it_is_too_short(monkeypatch)
         AnnealedSubsetRegressor("ebic", random_state=0).fit(X, y)
 
 
+@pytest.mark.parametrize("k", ["auto", 3, "ebic"])
+def test_a_time_limit_is_passed_on(k):
+    model = AnnealedSubsetRegressor(k, time_limit=1.0, random_state=0).fit(*make())
+    np.testing.assert_array_equal(model.support_, TRUE)
+
+
 def test_far_from_zero():
     X, y = make()
     for to in (np.asarray, scipy.sparse.csr_array):

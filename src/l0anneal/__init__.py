@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from l0anneal import ensembles
     from l0anneal.annealing import anneal
+    from l0anneal.coding import AnnealedSparseCoder, sparse_encode
+    from l0anneal.diagnosis import Diagnosis, diagnose
     from l0anneal.evidence import evidence_anneal
-    from l0anneal.evidence_result import EvidenceResult
+    from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
     from l0anneal.linear_model import AnnealedSubsetRegressor
+    from l0anneal.pace import AdaptiveSchedule
     from l0anneal.path_display import SubsetPathDisplay
     from l0anneal.population import population_anneal
     from l0anneal.population_result import PopulationResult
@@ -19,13 +22,18 @@ if TYPE_CHECKING:
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
     from l0anneal.selection import SubsetPath, choose, subset_path
+    from l0anneal.solving import solve
     from l0anneal.tempering import temper
     from l0anneal.tempering_result import RunTooShort, TemperResult
 
 __all__ = [
+    "AdaptiveSchedule",
     "AnnealResult",
+    "AnnealedSparseCoder",
     "AnnealedSubsetRegressor",
+    "Diagnosis",
     "EvidenceResult",
+    "EvidenceSchedule",
     "PopulationResult",
     "RunTooShort",
     "Schedule",
@@ -35,18 +43,25 @@ __all__ = [
     "TemperResult",
     "anneal",
     "choose",
+    "diagnose",
     "ensembles",
     "evidence_anneal",
     "population_anneal",
+    "solve",
+    "sparse_encode",
     "subset_path",
     "temper",
 ]
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "AdaptiveSchedule": "pace",
     "AnnealResult": "results",
     "AnnealedSubsetRegressor": "linear_model",
+    "Diagnosis": "diagnosis",
+    "AnnealedSparseCoder": "coding",
     "EvidenceResult": "evidence_result",
+    "EvidenceSchedule": "evidence_result",
     "PopulationResult": "population_result",
     "RunTooShort": "tempering_result",
     "Schedule": "schedules",
@@ -59,6 +74,9 @@ _HOMES = {
     "evidence_anneal": "evidence",
     "population_anneal": "population",
     "subset_path": "selection",
+    "diagnose": "diagnosis",
+    "solve": "solving",
+    "sparse_encode": "coding",
     "temper": "tempering",
 }
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+import math
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,26 +14,34 @@ from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
 from l0anneal._compile import warm_up
-from l0anneal.automatic import KERNELS, MOVES, pair_acceptance
-from l0anneal.moves import new_tally
+from l0anneal.automatic import KERNELS, MOVES
+from l0anneal.chains import Chain, Observable, Run, run_chains
 from l0anneal.moves.multi_flip import MOST_PAIRS
-from l0anneal.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.pace import (
+    AdaptiveSchedule,
+    Pace,
+    by_fluctuations,
+    by_plan,
+    check_time_limit,
+    in_time,
+    spread_over,
+)
 from l0anneal.problem import SparseProblem
 from l0anneal.results import RESERVED_NAMES, AnnealResult
-from l0anneal.rng import stream
 from l0anneal.schedules import Schedule
-from l0anneal.seeds import RandomState, child, seed_of
-from l0anneal.workspace import Workspace
+from l0anneal.seeds import RandomState, seed_of
 
 __all__ = ["anneal"]
 
-Observable = Callable[[NDArray[np.float64]], float]
+Floats = NDArray[np.float64]
+
+REHEARSAL = 20  # temperatures at which a sweep is timed before a run with a time limit
 
 
 def anneal(
     problem: SparseProblem,
     n_nonzero: int,
-    schedule: Schedule | None = None,
+    schedule: Schedule | AdaptiveSchedule | None = None,
     *,
     move: str = "pair flip",
     n_pairs: int = 2,
@@ -45,6 +51,7 @@ def anneal(
     initial_support: ArrayLike | None = None,
     keep_samples: bool = False,
     observables: Mapping[str, Observable] | None = None,
+    time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
     on_interrupt: Literal["raise", "return"] = "raise",
@@ -64,7 +71,7 @@ def anneal(
         each keeps more than 1e-7 of its squared norm off the span of the others.
     schedule : Schedule, optional
         By default `Schedule.automatic`, which finds its temperatures from the problem.
-        `Schedule.paper` is the paper's.
+        `Schedule.paper` is the paper's; an `AdaptiveSchedule` is made in the run.
     move : {"pair flip", "auto", "heat bath", "multi flip", "rejection free"}
         How supports change. The stationary law is the same for all. "pair flip": the paper's
         Metropolis exchanges of one column for another. "rejection free": the same chain in law, but
@@ -87,6 +94,10 @@ def anneal(
     observables : mapping of names to functions, optional
         Functions of the dense coefficient vector, averaged over the sweeps of each temperature into
         ``result.trajectory``, such as ``{"mse": instance.mse}``.
+    time_limit : float, optional
+        Seconds, all included except the compilation of kernels. Without a ``schedule`` the run fills
+        them: more time, more sweeps. A given schedule is cut down to them, if need be. The schedule
+        that was executed is in the result, and replays it exactly.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -107,7 +118,6 @@ def anneal(
     >>> bool((result.support == instance.support).all())
     True
     """
-    began = time.perf_counter()
     k = problem.check_size(n_nonzero)
     if isinstance(n_chains, bool) or not isinstance(n_chains, (int, np.integer)) or n_chains < 1:
         raise ValueError(f"n_chains must be an integer ≥ 1; got {n_chains!r}")
@@ -119,8 +129,9 @@ def anneal(
         raise ValueError(f"n_pairs must be between 1 and {MOST_PAIRS}; got {n_pairs}")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
-    if schedule is not None and not isinstance(schedule, Schedule):
+    if schedule is not None and not isinstance(schedule, Schedule | AdaptiveSchedule):
         raise ValueError(f"schedule must be a Schedule, such as Schedule.paper(); got {schedule!r}")
+    check_time_limit(time_limit)
     for name in observables or {}:
         if name in RESERVED_NAMES:
             raise ValueError(
@@ -129,39 +140,46 @@ def anneal(
     start = None if initial_support is None else problem.check_support(initial_support, k)
     seed = seed_of(random_state)
     warm_up(move)
+    began = time.perf_counter()
     with one_blas_thread():
-        if schedule is None:
-            schedule = Schedule.automatic(problem, k)
         # once, before the chains share it
         _ = problem.gram if problem.gram_is_whole else problem.unit_columns
-        run = _Run(
+        run = Run(
             problem,
             k,
-            schedule,
+            seed,
+            start,
             move,
             int(n_pairs),
             polish,
             keep_samples,
             dict(observables or {}),
         )
-        bar = tqdm(
-            total=schedule.n_sweeps * n_chains, unit="sweep", disable=not progress, leave=False
-        )
-        with bar:
+        fill = schedule is None
+        if schedule is None:
+            schedule = Schedule.automatic(problem, k)
+        plan: Schedule | Pace = _plan(run, schedule)
+        if time_limit is not None:
+            n_rounds = math.ceil(n_chains / effective_n_jobs(n_jobs if n_jobs is not None else 1))
+            plan = _timed(run, _plan(run, schedule), began, time_limit, n_rounds, fill)
+        total = plan.n_sweeps * n_chains if isinstance(plan, Schedule) else None
+        with tqdm(total=total, unit="sweep", disable=not progress, leave=False) as bar:
             run.bar = bar
-            chains, interrupted = _run_chains(run, seed, start, n_chains, n_jobs, on_interrupt)
+            chains, executed, interrupted = run_chains(run, plan, n_chains, n_jobs, on_interrupt)
         supports = [chain.support for chain in chains if chain.support is not None]
-        energies = np.array([problem.energy(support) for support in supports])
-        support = supports[int(np.argmin(energies))]
-        x, energy = problem.least_squares(support)
-    coef = np.zeros(problem.n_columns)
-    coef[support] = x
+        fits = [problem.least_squares(support) for support in supports]
+    coefs = np.zeros((len(supports), problem.n_columns))
+    for row, support, (x, _) in zip(coefs, supports, fits):
+        row[support] = x
+    energies = np.array([energy for _, energy in fits])
+    best = int(np.argmin(energies))
     return AnnealResult(
-        support=support,
-        coef=coef,
-        energy=energy,
+        support=supports[best],
+        coef=coefs[best],
+        energy=float(energies[best]),
+        signal_energy=problem.signal_energy,
         n_samples=problem.n_samples,
-        schedule=schedule,
+        schedule=executed,
         general_position=problem.in_general_position,
         seed=seed,
         seconds=time.perf_counter() - began,
@@ -169,165 +187,82 @@ def anneal(
         refreshes=sum(chain.refreshes for chain in chains),
         chain_energies=energies,
         chain_supports=np.stack(supports),
-        mean_energy=np.stack([chain.mean_energy for chain in chains]),
-        std_energy=np.stack([chain.std_energy for chain in chains]),
-        acceptance=np.stack([chain.acceptance for chain in chains]),
-        kernels=np.stack([chain.kernels for chain in chains]),
+        chain_coefs=coefs,
+        mean_energy=_table(chains, len(executed), lambda chain: chain.mean_energy),
+        std_energy=_table(chains, len(executed), lambda chain: chain.std_energy),
+        acceptance=_table(chains, len(executed), lambda chain: chain.acceptance),
+        kernels=_kernels(chains, len(executed)),
         move=move,
         n_pairs=int(n_pairs),
         observed={
-            name: np.stack([chain.observed[name] for chain in chains]) for name in run.observables
+            name: _table(chains, len(executed), lambda chain, name=name: chain.observed[name])  # type: ignore[misc]
+            for name in run.observables
         },
-        sampled_supports=np.stack([chain.samples for chain in chains]) if keep_samples else None,
+        sampled_supports=_samples(chains, executed.n_sweeps, k) if keep_samples else None,
     )
 
 
-class _Stopped(Exception):
-    """Ends a chain from within, between two kernel calls."""
+def _plan(run: Run, schedule: Schedule | AdaptiveSchedule) -> Schedule | by_fluctuations:
+    """What is given to the chains; an adaptive schedule gets the ends that it does not have."""
+    if isinstance(schedule, Schedule):
+        return schedule
+    ends = Schedule.automatic(run.problem, run.k, n=20).mu
+    mu_max = ends[-1] if schedule.mu_max is None else schedule.mu_max
+    mu_min = min(ends[2], mu_max) if schedule.mu_min is None else schedule.mu_min
+    return by_fluctuations(schedule, mu_min, max(mu_min, mu_max))
 
 
-@dataclass
-class _Run:
-    """What the chains of one run share."""
-
-    problem: SparseProblem
-    k: int
-    schedule: Schedule
-    move: str
-    n_pairs: int
-    polish: bool
-    keep_samples: bool
-    observables: dict[str, Observable]
-    bar: Any = None
-    stop: threading.Event = field(default_factory=threading.Event)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def pause(self) -> None:
-        if self.stop.is_set():
-            raise _Stopped
-
-    def advance(self, n_sweeps: int, energy: float) -> None:
-        with self.lock:
-            self.bar.set_postfix_str(f"ε = {energy / self.problem.n_samples:.4g}", refresh=False)
-            self.bar.update(n_sweeps)
-
-
-class _Chain:
-    """One chain: Algorithm 2. It can be stopped at any time and then holds the best so far."""
-
-    def __init__(self, run: _Run) -> None:
-        n_mu = len(run.schedule)
-        self.mean_energy = np.full(n_mu, np.nan)
-        self.std_energy = np.full(n_mu, np.nan)
-        self.acceptance = np.full(n_mu, np.nan)
-        self.kernels = np.full(n_mu, "", dtype=f"U{max(map(len, KERNELS))}")
-        self.pair_acceptance = 1.0  # of the pair flip, at the temperature before
-        self.observed = {name: np.full(n_mu, np.nan) for name in run.observables}
-        shape = (run.schedule.n_sweeps, run.k) if run.keep_samples else (0, 0)
-        self.samples = np.full(shape, -1, dtype=np.int32)
-        self.support: NDArray[np.int64] | None = None  # until there is one
-        self.refreshes = 0
-
-    def anneal(
-        self, run: _Run, seed: np.random.SeedSequence, start: NDArray[np.int64] | None
-    ) -> None:
-        workspace = Workspace(run.problem, run.k)
-        workspace.pause = run.pause
-        order, flips = seed.spawn(2)
-        try:
-            if start is None:
-                n = run.problem.n_columns
-                workspace.fill(run.k, np.random.default_rng(order).permutation(n))
-            else:
-                workspace.begin_at(start)
-        except _Stopped:
-            return
-        self.support = workspace.support
-        lowest = np.inf
-        self.sweeps_done = 0
-        state = stream(flips)
-        try:
-            for a, (mu, tau) in enumerate(run.schedule):
-                self._at_temperature(run, workspace, state, a, mu, tau)
-                if workspace.energy < lowest:
-                    lowest, self.support = workspace.energy, workspace.support
-            if run.polish:
-                workspace.descend()
-            self.support = workspace.support
-        except _Stopped:
-            if workspace.energy < lowest:
-                self.support = workspace.support
-        finally:
-            self.refreshes = workspace.refreshes
-
-    def _at_temperature(
-        self,
-        run: _Run,
-        workspace: Workspace,
-        state: NDArray[np.uint64],
-        a: int,
-        mu: float,
-        tau: int,
-    ) -> None:
-        n = run.problem.n_columns
-        beta = mu * run.problem.unit_energy
-        energies = np.zeros(tau)
-        observed = dict.fromkeys(self.observed, 0.0)
-        tally = new_tally(run.n_pairs)
-        kernel = workspace.choose(run.move, self.pair_acceptance)
-        self.kernels[a] = kernel
-        each_sweep = run.keep_samples or bool(observed)
-        done = 0
-        while done < tau:
-            at_most = int(tally[PROPOSED]) + workspace.chunk
-            end = min(at_most, (done + 1 if each_sweep else tau) * n)
-            workspace.run(KERNELS[kernel], state, beta, end, energies, tally)
-            run.pause()
-            swept = int(tally[PROPOSED]) // n - done
-            if swept:
-                done += swept
-                run.advance(swept, workspace.energy)
-                if run.keep_samples:
-                    self.samples[self.sweeps_done + done - 1] = workspace.support
-                for name in observed:
-                    observed[name] += run.observables[name](workspace.coef)
-        self.sweeps_done += tau
-        self.mean_energy[a] = workspace.to_energy(energies.mean())
-        if tau > 1:
-            self.std_energy[a] = energies.std(ddof=1) * run.problem.unit_energy
-        self.acceptance[a] = tally[ACCEPTED] / tally[PROPOSED]
-        self.pair_acceptance = pair_acceptance(kernel, float(self.acceptance[a]), run.k)
-        for name, total in observed.items():
-            self.observed[name][a] = total / tau
+def _timed(
+    run: Run,
+    plan: Schedule | by_fluctuations,
+    began: float,
+    time_limit: float,
+    n_rounds: int,
+    fill: bool,
+) -> Pace:
+    """Fit a plan into the seconds: rehearse it with single sweeps to see what each costs."""
+    run.deadline = began + 1.02 * time_limit
+    steps = plan if isinstance(plan, Schedule) else Schedule.geometric(plan.mu_min, plan.mu_max)
+    mus = [steps.mu[i] for i in np.linspace(0, len(steps) - 1, REHEARSAL).astype(int)]
+    rehearsal = Chain(run, 2**32 - 1)
+    rehearsal.begin()
+    seconds: list[float] = []
+    latest = time.perf_counter() + 0.15 * time_limit
+    for mu in mus:
+        start = time.perf_counter()
+        rehearsal.step(mu, 1)
+        seconds.append((time.perf_counter() - start) * n_rounds)
+        if time.perf_counter() > latest:
+            break
+    ending = 0.1 * time_limit
+    if time.perf_counter() < latest:
+        start = time.perf_counter()
+        rehearsal.finish()
+        ending = 2.0 * (time.perf_counter() - start) * n_rounds
+    profile = spread_over(np.array(mus[: len(seconds)]), np.array(seconds))
+    pace = by_plan(plan) if isinstance(plan, Schedule) else plan
+    deadline = began + 0.98 * time_limit - min(ending, 0.2 * time_limit)
+    return in_time(pace, deadline, profile, fill)
 
 
-def _run_chains(
-    run: _Run,
-    seed: int,
-    start: NDArray[np.int64] | None,
-    n_chains: int,
-    n_jobs: int | None,
-    on_interrupt: str,
-) -> tuple[list[_Chain], bool]:
-    """Run the chains in threads; chain c has the random stream (seed, c) wherever it runs."""
-    chains = [_Chain(run) for _ in range(n_chains)]
-    n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
-    interrupted = False
-    futures: list[Future[None]] = []
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
-    try:
-        for c, chain in enumerate(chains):
-            futures.append(pool.submit(chain.anneal, run, child(seed, c), start))
-        for future in futures:
-            future.result()
-    except KeyboardInterrupt:
-        interrupted = True
-        if on_interrupt == "raise":
-            raise
-    finally:
-        run.stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-    begun = [chain for chain in chains if chain.support is not None]
-    if not begun:
-        raise KeyboardInterrupt
-    return begun, interrupted
+def _table(chains: list[Chain], n: int, values: Callable[[Chain], list[float]]) -> Floats:
+    """By chain and temperature; NaN where a chain was stopped before."""
+    table = np.full((len(chains), n), np.nan)
+    for row, chain in zip(table, chains):
+        row[: len(values(chain))] = values(chain)
+    return table
+
+
+def _kernels(chains: list[Chain], n: int) -> NDArray[np.str_]:
+    table = np.full((len(chains), n), "", dtype=f"U{max(map(len, KERNELS))}")
+    for row, chain in zip(table, chains):
+        row[: len(chain.kernels)] = chain.kernels
+    return table
+
+
+def _samples(chains: list[Chain], n_sweeps: int, k: int) -> NDArray[np.int32]:
+    table = np.full((len(chains), n_sweeps, k), -1, dtype=np.int32)
+    for block, chain in zip(table, chains):
+        if chain.samples:
+            block[: len(chain.samples)] = np.stack(chain.samples)
+    return table

@@ -1,4 +1,4 @@
-"""Rivals: thin calls into scikit-learn and SciPy, on the same problems.
+"""Rivals on the same problems: thin calls into scikit-learn and SciPy, and message passing.
 
 Each returns a dense coefficient vector. They need the columns, so a problem given by its Gram
 matrix is refused.
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from l0anneal._blas import one_blas_thread
 from l0anneal.problem import SparseProblem
 
-__all__ = ["basis_pursuit", "l1", "omp", "refit"]
+__all__ = ["basis_pursuit", "bayes_amp", "l1", "omp", "refit"]
 
 Floats = NDArray[np.float64]
 
@@ -109,6 +109,58 @@ def basis_pursuit(problem: SparseProblem) -> Floats:
     if solution.status != 0:
         raise ValueError(f"basis pursuit has no solution: {solution.message}")
     return np.asarray(solution.x[:n] - solution.x[n:], dtype=np.float64)
+
+
+def bayes_amp(
+    problem: SparseProblem,
+    rho_hat: float,
+    sigma_x2: float = 1.0,
+    *,
+    damping: float = 0.7,
+    max_iter: int = 3000,
+) -> Floats:
+    """Approximate message passing with the Bayes-optimal denoiser, told the signal's law.
+
+    The coefficients are zero with probability 1 − ρ̂ and else Gaussian of variance σ_x²; there is no
+    noise. Made for dictionaries with independent entries of zero mean; on others it may diverge, and
+    then returns the last finite iterate. Each iterate is ``damping`` parts new, which at N = 400 finds
+    more plans than 1.
+
+    Examples
+    --------
+    >>> from l0anneal import baselines, ensembles
+    >>> instance = ensembles.planted(200, 0.6, 0.2, support="fixed", random_state=1)
+    >>> instance.mse(baselines.bayes_amp(instance.problem, 0.2)) < 1e-12
+    True
+    """
+    A, y, _ = _dense(problem)
+    m, n = A.shape
+    scale = np.sqrt(np.mean(problem.column_norms**2))
+    A = A / scale  # columns of unit norm, about
+    slab = sigma_x2 * scale**2
+    x, z, variance = np.zeros(n), y.copy(), rho_hat * slab
+    kept = x
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(max_iter):
+            noise = max(variance * n / m, 1e-24 * slab)
+            r = x + A.T @ z
+            shrink = slab / (slab + noise)
+            # posterior probability of the slab
+            log_odds = np.log(rho_hat / (1.0 - rho_hat)) + 0.5 * np.log(noise / (slab + noise))
+            log_odds = log_odds + 0.5 * shrink * r**2 / noise
+            p = 0.5 * (1.0 + np.tanh(0.5 * log_odds))
+            mean = p * shrink * r
+            spread = float(np.mean(p * shrink * noise + p * (1.0 - p) * (shrink * r) ** 2))
+            step = damping * (mean - x)
+            x = x + step
+            variance += damping * (spread - variance)
+            z = z + damping * (y - A @ x + z * (spread / noise * n / m) - z)
+            if not np.all(np.isfinite(x)) or not np.all(np.isfinite(z)):
+                break
+            kept = x
+            if float(step @ step) <= 1e-26 * float(x @ x):
+                break
+    return kept / scale
 
 
 def _dense(problem: SparseProblem) -> tuple[Floats, Floats, Floats]:

@@ -57,8 +57,9 @@ def planted(
     random_state: RandomState = None,
     *,
     support: Literal["bernoulli", "fixed"] = "bernoulli",
+    dictionary: Literal["gaussian", "ar1", "mean", "dct", "pairs"] = "gaussian",
 ) -> Instance:
-    """Draw a planted instance of the paper.
+    """Draw a planted instance of the paper, or one with a less random dictionary.
 
     Parameters
     ----------
@@ -74,6 +75,11 @@ def planted(
         One seed, one instance.
     support : {"bernoulli", "fixed"}
         Each entry non-zero with probability ρ̂, as in the paper, or exactly round(ρ̂ N) of them.
+    dictionary : {"gaussian", "ar1", "mean", "dct", "pairs"}
+        Independent Gaussian entries, as in the paper; neighbouring columns correlated by 0.7; entries
+        whose mean is as large as their standard deviation; random rows of the orthonormal discrete
+        cosine transform; columns correlated in pairs by 0.9. Mean square entries are 1/N throughout,
+        but for "mean", whose variance is that.
 
     Examples
     --------
@@ -85,8 +91,31 @@ def planted(
     _check(n_columns, alpha, rho_hat, sigma_x2, sigma_xi2, support)
     seed = seed_of(random_state)
     rng = np.random.default_rng(seed)
-    A = rng.standard_normal((round(alpha * n_columns), n_columns)) / np.sqrt(n_columns)
+    A = _dictionary(dictionary, round(alpha * n_columns), n_columns, rng)
     return _plant(A, rho_hat, sigma_x2, sigma_xi2, support, rng, seed)
+
+
+def _dictionary(kind: str, m: int, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    if kind == "dct":
+        if m > n:
+            raise ValueError(
+                f'a "dct" dictionary has at most as many rows as columns; got {m} × {n}'
+            )
+        from scipy.fft import dct
+
+        rows = np.sort(rng.choice(n, m, replace=False))
+        return np.asarray(dct(np.eye(n), norm="ortho", axis=0)[rows])
+    A = rng.standard_normal((m, n))
+    if kind == "ar1":
+        for j in range(1, n):
+            A[:, j] = 0.7 * A[:, j - 1] + np.sqrt(1 - 0.7**2) * A[:, j]
+    elif kind == "mean":
+        A += 1.0
+    elif kind == "pairs":
+        A[:, 1::2] = 0.9 * A[:, 0 : n - n % 2 : 2] + np.sqrt(1 - 0.9**2) * A[:, 1::2]
+    elif kind != "gaussian":
+        raise ValueError(f"dictionary is gaussian, ar1, mean, dct or pairs; got {kind!r}")
+    return A / np.sqrt(n)
 
 
 def noise_only(

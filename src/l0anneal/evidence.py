@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,13 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
-from l0anneal._compile import warm_up
-from l0anneal.evidence_result import EvidenceResult
+from l0anneal._compile import patience, tiny_problem, warm_up
+from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
+from l0anneal.moves import new_tally
 from l0anneal.moves.evidence_flip import evidence_flip
-from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, PROPOSED, SLOT
+from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
+from l0anneal.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.pace import check_time_limit
 from l0anneal.problem import SparseProblem
 from l0anneal.rng import stream
 from l0anneal.seeds import RandomState, child, seed_of
@@ -46,9 +50,11 @@ __all__ = ["evidence_anneal"]
 # temperatures are in units of ⟨y²⟩ = ‖y‖²/M
 HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
 WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
+FIRST = 0.05  # columns in the beginning, as a fraction of what can be told apart
 FAST = 0.6  # the factor between temperatures elsewhere
 FOUND = 0.1  # residual variance below this fraction of T: the plan is found
 CROWDED = 0.25  # more columns than this fraction of M: the noise may be a trap's
+MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
 SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
 
 
@@ -60,7 +66,9 @@ def evidence_anneal(
     noise_variance: float | None = None,
     tau: int = 5,
     n_samples: int = 100,
-    max_attempts: int = 4,
+    max_attempts: int | None = None,
+    time_limit: float | None = None,
+    schedule: EvidenceSchedule | None = None,
     random_state: RandomState = None,
     progress: bool = False,
 ) -> EvidenceResult:
@@ -81,9 +89,16 @@ def evidence_anneal(
         Sweeps at each temperature of the first attempt; each further one has twice as many.
     n_samples : int
         Sweeps at the final temperature that the posterior is averaged over.
-    max_attempts : int
-        An attempt that finds a plan shows it: the residual vanishes. One that ends at a noise level
-        with few columns is believed, one with many must be confirmed by the next, which is slower.
+    max_attempts : int, optional
+        By default 4, or with a time limit as many as there is time for. An attempt that finds a plan
+        shows it: the residual vanishes. One that ends at a noise level with few columns is believed;
+        one with many may be a trap, so further attempts are made, each slower than the last.
+    time_limit : float, optional
+        Seconds, except the compilation of kernels; a fifth of them are kept for the sampling. It ends
+        before if the plan is found, or a noise level that is believed.
+    schedule : EvidenceSchedule, optional
+        ``result.schedule`` of an earlier run, which with that run's seed gives it again exactly; in
+        place of tau, n_samples, max_attempts and time_limit.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -104,35 +119,91 @@ def evidence_anneal(
     >>> result.support
     array([ 5, 50])
     """
-    began = time.perf_counter()
     size = None if n_nonzero is None else problem.check_size(n_nonzero)
-    for name, value in (("tau", tau), ("n_samples", n_samples), ("max_attempts", max_attempts)):
+    counts = {"tau": tau, "n_samples": n_samples}
+    if max_attempts is not None:
+        counts["max_attempts"] = max_attempts
+    for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ValueError(f"{name} must be an integer ≥ 1; got {value!r}")
     if noise_variance is not None and not (math.isfinite(noise_variance) and noise_variance > 0):
         raise ValueError(f"noise_variance must be positive and finite; got {noise_variance}")
+    check_time_limit(time_limit)
+    if schedule is not None and time_limit is not None:
+        raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
     prior = _Prior.of(rho)
     seed = seed_of(random_state)
-    warm_up()
+    _warm_up()
+    began = time.perf_counter()
+    plan = schedule or EvidenceSchedule((), (), n_samples)
+    ends = [math.inf] * 2  # when cooling and sampling have to stop
+    if time_limit is not None:
+        ends = [began + 0.8 * time_limit, began + 0.97 * time_limit]
+    if max_attempts is None:
+        max_attempts = 4 if time_limit is None else 10**6
     with one_blas_thread(), tqdm(unit="step", disable=not progress, leave=False) as bar:
         known = None
         if noise_variance is not None and problem.signal_energy:
             known = noise_variance / problem.unit_energy
         best = None
-        for attempt in range(max_attempts):
+        taus: list[int] = []
+        swept: list[int] = []
+        while True:
+            attempt = len(taus)
+            taus.append(plan.tau[attempt] if schedule else tau)
+            allowed = plan.sweeps[attempt] if schedule else None
             run = _Run(problem, size, prior, known, child(seed, attempt), bar)
-            run.cool(tau * 2**attempt)
+            run.allowance = _Allowance(ends[0], allowed)
+            start = time.perf_counter()
+            run.cool(taus[-1])
+            swept.append(run.allowance.used)
             # noise that a slower attempt confirms is noise; what it undercuts was a trap
             confirmed = best is not None and run.temperature > 0.9 * best.temperature
             if best is None or run.rank < best.rank:
                 best = run
-            if run.state == "found" or (run.state == "noise" and (not run.crowded or confirmed)):
+            if schedule:
+                done = len(taus) == len(plan.tau)
+            else:
+                now = time.perf_counter()
+                slower = (ends[0] - now) / max(now - start, 1e-9)  # as there is time for
+                tau = int(tau * min(2.0, slower)) if slower < 2.0 else 2 * tau
+                done = slower < 0.5 or tau < 2 or len(taus) == max_attempts
+            believed = run.state == "noise" and (not run.crowded or known is not None)
+            if run.state == "found" or believed:
                 break
-            if attempt == max_attempts - 1:
-                best.state = "trapped"
-        assert best is not None
-        best.sample(n_samples)
-        return best.result(seed, attempt + 1, time.perf_counter() - began)
+            if done:
+                if best.crowded and not confirmed:
+                    best.state = "trapped"
+                break
+        best.allowance = _Allowance(ends[1], plan.n_samples if schedule else None)
+        n_samples = best.sample(plan.n_samples)
+        executed = EvidenceSchedule(tuple(taus), tuple(swept), n_samples)
+        return best.result(seed, executed, time.perf_counter() - began)
+
+
+@cache
+def _warm_up() -> None:
+    """Compile what only this sampler uses."""
+    warm_up()
+    with patience():
+        workspace = Workspace(tiny_problem(), 2)
+        state = stream(np.random.SeedSequence(0))
+        for kernel in (evidence_flip, evidence_flip_direct):
+            workspace.run(kernel, state, 1.0, 0.0, 0.0, 2, 4, new_tally())
+
+
+class _Allowance:
+    """Sweeps until a time of the clock, or, when a run is replayed, a number of them."""
+
+    def __init__(self, deadline: float = math.inf, number: int | None = None) -> None:
+        self.deadline, self.number = deadline, number
+        self.used = 0
+
+    def more(self) -> bool:
+        """Whether there may be one more; the first always may."""
+        if self.number is not None:
+            return self.used < self.number
+        return self.used == 0 or time.perf_counter() < self.deadline
 
 
 @dataclass(frozen=True)
@@ -168,6 +239,7 @@ class _Moments:
     sizes: list[int] = field(default_factory=list)
     residual_variances: list[float] = field(default_factory=list)
     slabs: list[float] = field(default_factory=list)
+    freedoms: list[float] = field(default_factory=list)  # of the residual
 
 
 class _Run:
@@ -190,7 +262,7 @@ class _Run:
         self.largest = 0 if size is not None else min(m, n)
         if size is not None:
             self.workspace.fill(size, np.random.default_rng(order).permutation(n))
-        self.rho = prior.mean((size if size is not None else 0.4 * min(m, n)), n)
+        self.rho = prior.mean((size if size is not None else FIRST * min(m, n)), n)
         # ⟨y²⟩ in the engine's units
         self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
@@ -198,6 +270,8 @@ class _Run:
         self.ridge = math.nan
         self.state = "trapped"
         self.crowded = True
+        self.acceptance = 1.0
+        self.allowance = _Allowance()
         self.log: list[tuple[float, float, float, float, float, float]] = []
 
     # ------------------------------------------------------------ the chain
@@ -210,16 +284,19 @@ class _Run:
             w.set_ridge(ridge)
             self.ridge = ridge
         n, m = self.problem.n_columns, self.problem.n_samples
-        tally = np.zeros(4, dtype=np.int64)
-        tally[SLOT] = tally[OUTSIDE] = -1
+        tally = new_tally()
+        kernel = evidence_flip_direct if w.prefers_direct(self.acceptance) else evidence_flip
         moments = _Moments()
         total = self.problem.signal_energy / self.problem.unit_energy
         log_odds = math.log(self.rho) - math.log1p(-self.rho)
         for sweep in range(1, n_sweeps + 1):
+            if not self.allowance.more():
+                break
             while tally[PROPOSED] < sweep * n:
                 stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
                 arguments = (1.0 / self.temperature, math.log(ridge), log_odds, self.largest)
-                w.run(evidence_flip, self.generator, *arguments, stop, tally)
+                w.run(kernel, self.generator, *arguments, stop, tally)
+            self.allowance.used += 1
             t = w.tableau
             k = int(t.counts[SIZE])
             x, u = t.x[:k], np.diagonal(t.U)[:k]
@@ -227,6 +304,7 @@ class _Run:
             residual = max(0.0, total + 2.0 * float(t.values[ENERGY]) - ridge * float(x @ x))
             moments.sizes.append(k)
             moments.residual_variances.append(residual / max(m - freedom, 1e-9))
+            moments.freedoms.append(m - freedom)
             if k:
                 moments.slabs.append(float(np.mean(x**2 + self.temperature * u)))
         self.acceptance = tally[ACCEPTED] / max(1, tally[PROPOSED])
@@ -243,13 +321,13 @@ class _Run:
         m, unit = self.problem.n_samples, self.mean_square
         slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
         behind = 0.0  # smoothed log of the residual variance over T
-        while self.temperature > COLD * unit:
+        while self.temperature > COLD * unit and self.allowance.more():
             in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
             moments = self._advance(tau if in_window else max(2, tau // 3))
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
             self._note(moments, ratio)
             self._learn(moments)
-            behind = 0.7 * behind + 0.3 * math.log(max(ratio, 1e-12))
+            behind += MEMORY * (math.log(max(ratio, 1e-12)) - behind)
             if self.known is not None:
                 if self.temperature <= self.known:
                     self.state = "noise"
@@ -257,7 +335,7 @@ class _Run:
             elif ratio < FOUND and self._fits_exactly():
                 self.state = "found"
                 return
-            elif behind > 0.02 and self.temperature < WINDOW * unit:
+            elif behind > self._fluctuation(moments) and self.temperature < WINDOW * unit:
                 self.temperature *= ratio
                 self.state = "noise"
                 self.crowded = float(np.mean(moments.sizes)) > CROWDED * m
@@ -265,6 +343,15 @@ class _Run:
             self.temperature *= slow if in_window else FAST
             if self.known is not None:
                 self.temperature = max(self.temperature, self.known)
+
+    def _fluctuation(self, moments: _Moments) -> float:
+        """Three standard deviations of the smoothed log residual variance, in equilibrium.
+
+        With f degrees of freedom left its variance is 2/f, of which smoothing leaves MEMORY/(2 − MEMORY);
+        the sweeps at one temperature are hardly independent.
+        """
+        freedom = max(1.0, float(np.mean(moments.freedoms)))
+        return 3.0 * math.sqrt(2.0 / freedom * MEMORY / (2.0 - MEMORY))
 
     def _fits_exactly(self) -> bool:
         """Whether least squares on the support leaves nothing of the signal; keep those it needs."""
@@ -293,8 +380,12 @@ class _Run:
 
     # ------------------------------------------------------------ the posterior
 
-    def sample(self, n_samples: int) -> None:
-        """Sample at the final temperature: adjust the hyperparameters, freeze them, average."""
+    def sample(self, n_samples: int) -> int:
+        """Sample at the final temperature: adjust the hyperparameters, freeze them, average.
+
+        Returns the number of samples that there was time for.
+        """
+        limit, self.allowance = self.allowance, _Allowance()
         n = self.problem.n_columns
         if self.state != "found":
             for _ in range(10):
@@ -308,7 +399,8 @@ class _Run:
         self.first = np.zeros(n)
         self.second = np.zeros(n)
         self.sizes = np.zeros(n + 1)
-        for _ in range(n_samples):
+        while limit.used < n_samples and limit.more():
+            limit.used += 1
             self._advance(1)
             p, mean, square = self._conditional()
             self.chosen += p
@@ -316,13 +408,15 @@ class _Run:
             self.second += p * square
             self.sizes[self.workspace.tableau.counts[SIZE]] += 1
         for total in (self.chosen, self.first, self.second, self.sizes):
-            total /= n_samples
+            total /= limit.used
+        return limit.used
 
     def _conditional(self) -> tuple[NDArray[np.float64], ...]:
         """Each column's probability given the others, and its coefficient's moments if chosen.
 
         Averages of these conditional expectations have less variance than averages of the samples.
         """
+        self.workspace.complete()
         t = self.workspace.tableau
         k = int(t.counts[SIZE])
         ones, zeros = t.ones[:k], t.zeros[: t.b.size - k]
@@ -348,7 +442,7 @@ class _Run:
             p[zeros] = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * into)), 0.0)
         return p, mean, mean**2 + variance
 
-    def result(self, seed: int, attempts: int, seconds: float) -> EvidenceResult:
+    def result(self, seed: int, schedule: EvidenceSchedule, seconds: float) -> EvidenceResult:
         """Back to the caller's units; coefficients by least squares on the chosen columns."""
         problem = self.problem
         every = np.arange(problem.n_columns)
@@ -380,7 +474,7 @@ class _Run:
             noise_variance=self.temperature * unit if self.state != "found" else 0.0,
             rho=self.rho,
             log=log,
-            attempts=attempts,
+            schedule=schedule,
             seed=seed,
             seconds=seconds,
         )

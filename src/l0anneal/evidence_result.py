@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import xarray
 
-__all__ = ["EvidenceResult"]
+__all__ = ["EvidenceResult", "EvidenceSchedule"]
 
 _FORMAT = "l0anneal.EvidenceResult/1"
 _COLUMNS = ("temperature", "size", "residual_ratio", "rho", "slab_variance", "acceptance")
@@ -25,6 +25,18 @@ _WORDS = {
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EvidenceSchedule:
+    """What an evidence annealing did: each attempt's sweeps per temperature and in all, and samples.
+
+    The temperatures follow from these and the seed.
+    """
+
+    tau: tuple[int, ...]
+    sweeps: tuple[int, ...]
+    n_samples: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +62,10 @@ class EvidenceResult:
         As inferred or as given.
     state : {"found", "noise", "trapped"}
         How the cooling ended.
-    attempts, seed, seconds : int, int, float
-        What it took.
+    schedule, seed : EvidenceSchedule, int
+        What was run; given again they give the same result.
+    seconds : float
+        Wall-clock time.
     """
 
     support: NDArray[np.int64]
@@ -66,9 +80,14 @@ class EvidenceResult:
     noise_variance: float
     rho: float
     log: Floats
-    attempts: int
+    schedule: EvidenceSchedule
     seed: int
     seconds: float
+
+    @property
+    def attempts(self) -> int:
+        """How often it was cooled."""
+        return len(self.schedule.tau)
 
     @property
     def distortion(self) -> float:
@@ -110,6 +129,7 @@ class EvidenceResult:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         arrays = {name: value for name, value in fields.items() if isinstance(value, np.ndarray)}
         header = {name: value for name, value in fields.items() if name not in arrays}
+        header["schedule"] = asdict(self.schedule)
         with open(path, "wb") as file:
             np.savez_compressed(
                 file,
@@ -124,4 +144,8 @@ class EvidenceResult:
             header = json.loads(str(file["header"])) if "header" in file else {}
             if header.pop("format", None) != _FORMAT:
                 raise ValueError(f"{path} is not a saved EvidenceResult")
+            plan = header.pop("schedule")
+            header["schedule"] = EvidenceSchedule(
+                tuple(plan["tau"]), tuple(plan["sweeps"]), plan["n_samples"]
+            )
             return cls(**header, **{name: file[name] for name in file if name != "header"})

@@ -28,7 +28,16 @@ from l0anneal.tableau import (
     refreshed_for,
 )
 
-__all__ = ["add", "prepare_swap", "remove", "swap", "swap_inverse"]
+__all__ = [
+    "add",
+    "add_inverse",
+    "prepare_swap",
+    "remove",
+    "remove_inverse",
+    "singularity_with",
+    "swap",
+    "swap_inverse",
+]
 
 
 @kernel
@@ -146,6 +155,56 @@ def swap(t, k, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def singularity_with(t, j, v, inverse):  # type: ignore[no-untyped-def]
+    """The largest U_mm G_mm once column j, whose regression is v and 1/γ is ``inverse``, is in."""
+    largest = t.diag[j] * inverse
+    for m in range(t.counts[SIZE]):
+        largest = max(largest, (t.U[m, m] + v[m] * v[m] * inverse) * t.diag[t.ones[m]])
+    return largest
+
+
+@kernel
+def add_inverse(t, j, v, inverse, r):  # type: ignore[no-untyped-def]
+    """The part of an addition that concerns the support alone."""
+    n_ones = t.counts[SIZE]
+    for m in range(n_ones):
+        q = v[m] * inverse
+        U_m = t.U[m, : m + 1]
+        for n in range(m + 1):
+            U_m[n] += q * v[n]
+        t.U[n_ones, m] = -q
+        t.x[m] -= r * q
+    t.U[n_ones, n_ones] = inverse
+    t.x[n_ones] = r * inverse
+    t.ones[n_ones] = j
+    t.counts[SIZE] += 1
+
+
+@kernel
+def remove_inverse(t, k, u, freed):  # type: ignore[no-untyped-def]
+    """The part of a removal that concerns the support alone; the last slot moves to k."""
+    last = t.counts[SIZE] - 1
+    x_k = t.x[k]
+    for m in range(last + 1):
+        s = u[m] * freed
+        U_m = t.U[m, : m + 1]
+        for n in range(m + 1):
+            U_m[n] -= s * u[n]
+        t.x[m] -= x_k * s
+    for m in range(k):
+        t.U[k, m] = t.U[last, m]
+    for m in range(k + 1, last):
+        t.U[m, k] = t.U[last, m]
+    t.U[k, k] = t.U[last, last]
+    t.x[k] = t.x[last]
+    t.ones[k] = t.ones[last]
+    t.counts[SIZE] = last
+    t.values[SINGULARITY] = 0.0
+    for m in range(last):
+        t.values[SINGULARITY] = max(t.values[SINGULARITY], t.U[m, m] * t.diag[t.ones[m]])
+
+
+@kernel
 def add(t, p):  # type: ignore[no-untyped-def]
     """Put outside column p into a new last slot; the last outside column takes position p.
 
@@ -161,10 +220,7 @@ def add(t, p):  # type: ignore[no-untyped-def]
         inverse = 1.0 / gamma
         v = t.work[2, :n_ones]
         v[:] = t.W[p, :n_ones]
-        singularity = t.diag[j] * inverse
-        for m in range(n_ones):
-            pivot = (t.U[m, m] + v[m] * v[m] * inverse) * t.diag[t.ones[m]]
-            singularity = max(singularity, pivot)
+        singularity = singularity_with(t, j, v, inverse)
         if singularity * PIVOT >= 1.0:
             return False
         r = t.r[p]
@@ -192,17 +248,7 @@ def add(t, p):  # type: ignore[no-untyped-def]
     t.r[p] = t.r[last]
     t.zeros[p] = t.zeros[last]
 
-    for m in range(n_ones):
-        q = v[m] * inverse
-        U_m = t.U[m, : m + 1]
-        for n in range(m + 1):
-            U_m[n] += q * v[n]
-        t.U[n_ones, m] = -q
-        t.x[m] -= r * q
-    t.U[n_ones, n_ones] = inverse
-    t.x[n_ones] = r * inverse
-    t.ones[n_ones] = j
-    t.counts[SIZE] += 1
+    add_inverse(t, j, v, inverse, r)
     t.counts[MOVES] += 1
     return True
 
@@ -238,21 +284,5 @@ def remove(t, k):  # type: ignore[no-untyped-def]
     t.r[n_zeros] = x_k * freed
     t.zeros[n_zeros] = i
 
-    for m in range(n_ones):
-        s = u[m] * freed
-        U_m = t.U[m, : m + 1]
-        for n in range(m + 1):
-            U_m[n] -= s * u[n]
-        t.x[m] -= x_k * s
-    for m in range(k):
-        t.U[k, m] = t.U[last, m]
-    for m in range(k + 1, last):
-        t.U[m, k] = t.U[last, m]
-    t.U[k, k] = t.U[last, last]
-    t.x[k] = t.x[last]
-    t.ones[k] = t.ones[last]
-    t.counts[SIZE] -= 1
+    remove_inverse(t, k, u, freed)
     t.counts[MOVES] += 1
-    t.values[SINGULARITY] = 0.0
-    for m in range(last):
-        t.values[SINGULARITY] = max(t.values[SINGULARITY], t.U[m, m] * t.diag[t.ones[m]])

@@ -32,6 +32,7 @@ from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
 from l0anneal._compile import patience, tiny_problem, warm_up
+from l0anneal.pace import check_time_limit
 from l0anneal.population_result import PopulationResult
 from l0anneal.problem import SparseProblem
 from l0anneal.replicas import Replicas
@@ -56,6 +57,7 @@ def population_anneal(
     polish: bool = True,
     n_jobs: int | None = None,
     keep_samples: bool = False,
+    time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
 ) -> PopulationResult:
@@ -85,6 +87,10 @@ def population_anneal(
         Threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
         Keep the population at every temperature, as ``result.samples``, not only the last one.
+    time_limit : float, optional
+        Seconds, except the compilation of kernels. Where they are short there are fewer sweeps at
+        each temperature, down to one, and then the run ends before it is cold; the schedule that was
+        executed is in the result and replays it exactly. The longest run is the unlimited one.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -108,7 +114,6 @@ def population_anneal(
     >>> print(f"{result.trajectory['free_entropy'][0]:.4f}")  # log C(20, 4) / 20
     0.4243
     """
-    began = time.perf_counter()
     k = problem.check_size(n_nonzero)
     population = _whole("population", population, 2)
     n_sweeps = _whole("n_sweeps", n_sweeps, 1)
@@ -118,9 +123,12 @@ def population_anneal(
         raise ValueError("give a schedule or mu_max, not both: a schedule has its own end")
     if mu_max is not None and not (math.isfinite(mu_max) and mu_max >= 0):
         raise ValueError(f"mu_max must be finite and ≥ 0; got {mu_max!r}")
+    check_time_limit(time_limit)
     seed = seed_of(random_state)
     warm_up()
     _warm_up()
+    began = time.perf_counter()
+    clock = _Clock(began + 0.97 * time_limit if time_limit is not None else math.inf)
     with one_blas_thread():
         if schedule is None and mu_max is None:
             mu_max = Schedule.automatic(problem, k).mu[-1]
@@ -133,14 +141,24 @@ def population_anneal(
         with bar, Replicas(problem, k, population, seed, n_jobs) as replicas:
             run = _Run(replicas, np.random.default_rng(child(seed, 2)), keep_samples)
             if schedule is not None:
-                for mu, tau in schedule:
+                for a, (mu, tau) in enumerate(schedule):
+                    tau = clock.sweeps(tau, len(schedule) - a)
+                    if tau == 0:
+                        break
                     run.step(mu, tau)
                     _show(bar, run)
             else:
                 assert mu_max is not None
-                run.step(0.0, n_sweeps)
+                run.step(0.0, clock.sweeps(n_sweeps, 100))
                 while run.mu < mu_max:
-                    run.step(run.next_mu(mu_max, overlap), n_sweeps)
+                    mu = run.next_mu(mu_max, overlap)
+                    ratio = (
+                        mu / run.mu if run.mu > 0 else 2.0
+                    )  # the coming steps have it too, about
+                    tau = clock.sweeps(n_sweeps, 1 + math.log(mu_max / mu) / math.log(ratio))
+                    if tau == 0:
+                        break
+                    run.step(mu, tau)
                     _show(bar, run)
         best = run.best
         if polish:
@@ -166,6 +184,27 @@ def population_anneal(
         last_energies=replicas.energies * problem.unit_energy,
         sampled_supports=np.stack(run.samples) if keep_samples else None,
     )
+
+
+class _Clock:
+    """How many sweeps there is time for at each of the coming temperatures."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.last: tuple[float, int] | None = None
+
+    def sweeps(self, at_most: int, n_temperatures: float) -> int:
+        """0 when there is no time; the first time, when nothing is known, ``at_most`` or 1."""
+        if self.deadline == math.inf:
+            return at_most
+        now = time.perf_counter()
+        n = 1
+        if self.last is not None:
+            each = (now - self.last[0]) / self.last[1]
+            left = self.deadline - now
+            n = 0 if left < each else max(1, min(at_most, int(left / (each * n_temperatures))))
+        self.last = now, max(n, 1)
+        return n
 
 
 @cache

@@ -57,6 +57,7 @@ class AnnealResult:
     support: NDArray[np.int64]
     coef: Floats
     energy: float
+    signal_energy: float  # ‖y‖²
     n_samples: int
     schedule: Schedule
     general_position: bool  # no support was excluded because its columns are dependent
@@ -67,6 +68,7 @@ class AnnealResult:
     # by chain
     chain_energies: Floats
     chain_supports: NDArray[np.int64]
+    chain_coefs: Floats
     # by chain and temperature: means over the sweeps, in the caller's units; NaN where not run
     mean_energy: Floats
     std_energy: Floats
@@ -241,6 +243,7 @@ class AnnealResult:
 
 _SCALARS = (
     "energy",
+    "signal_energy",
     "n_samples",
     "general_position",
     "seed",
@@ -255,6 +258,7 @@ _ARRAYS = (
     "coef",
     "chain_energies",
     "chain_supports",
+    "chain_coefs",
     "mean_energy",
     "std_energy",
     "acceptance",

@@ -25,6 +25,7 @@ from l0anneal._blas import one_blas_thread
 from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.autocorrelation import autocorrelation_time
 from l0anneal.ladder import MOST_RUNGS, Rungs
+from l0anneal.pace import check_time_limit
 from l0anneal.problem import SparseProblem
 from l0anneal.schedules import Schedule
 from l0anneal.seeds import RandomState, seed_of
@@ -56,9 +57,11 @@ def temper(
     mu_max: float | None = None,
     n_sweeps: int = 2000,
     n_pilot: int | None = None,
+    n_burn_in: int | None = None,
     polish: bool = True,
     n_jobs: int | None = None,
     keep_samples: bool = False,
+    time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
 ) -> TemperResult:
@@ -83,12 +86,18 @@ def temper(
         Sweeps of each replica that count, with an attempt to exchange after each.
     n_pilot : int, optional
         Sweeps of each replica in the pilot run; by default half of ``n_sweeps``.
+    n_burn_in : int, optional
+        Sweeps between the pilot run and those that count; by default a tenth of ``n_sweeps``.
     polish : bool
         End with a descent from the best support of each size to a swap-local minimum.
     n_jobs : int
         Threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
         Keep the supports after every sweep that counts, as ``result.samples``.
+    time_limit : float, optional
+        Seconds, except the compilation of kernels, that the run fills, a third of them with the
+        pilot: the numbers of sweeps are then not given but found, and are in the result; given in
+        place of the time limit they replay it exactly. At least 20 sweeps are made.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -110,10 +119,11 @@ def temper(
     >>> result.path["support"].sel(size=3).to_numpy()[:3].size
     3
     """
-    began = time.perf_counter()
     least, most = _check_sizes(problem, n_nonzero, sizes)
     n_sweeps = _whole("n_sweeps", n_sweeps, LEAST_SWEEPS)
     n_pilot = n_sweeps // 2 if n_pilot is None else _whole("n_pilot", n_pilot, 1)
+    n_burn_in = n_sweeps // 10 if n_burn_in is None else _whole("n_burn_in", n_burn_in, 0)
+    check_time_limit(time_limit)
     if n_replicas is not None and _whole("n_replicas", n_replicas, 2) > 10 * MOST_RUNGS:
         raise ValueError(f"n_replicas must not exceed {10 * MOST_RUNGS}; got {n_replicas}")
     if mu_max is not None and not (math.isfinite(mu_max) and mu_max > 0):
@@ -123,30 +133,36 @@ def temper(
     warm_up()
     if least < most:
         _warm_up()
+    began = time.perf_counter()
+    clock = None if time_limit is None else _Clock(began, time_limit)
     with one_blas_thread():
         first = _first_ladder(problem, most, n_replicas, mu_max) if given is None else given
         unit = problem.unit_energy
-        burn_in = n_sweeps // 10
-        bar = tqdm(
-            total=n_pilot + burn_in + n_sweeps, unit="sweep", disable=not progress, leave=False
-        )
+        total = None if clock else n_pilot + n_burn_in + n_sweeps
+        bar = tqdm(total=total, unit="sweep", disable=not progress, leave=False)
         with bar, Rungs(problem, least, most, first * unit, seed, n_jobs) as rungs:
-            _pilot(rungs, n_pilot, given is None, n_replicas, bar)
-            for _ in range(burn_in):
+            n_pilot = _pilot(rungs, n_pilot, given is None, n_replicas, bar, clock)
+            if clock:
+                n_burn_in = n_pilot // 5
+            for _ in range(n_burn_in):
                 rungs.round()
                 rungs.exchange()
                 bar.update()
             rungs.clear()
             n_rungs = rungs.mu.size
-            energies, held = np.empty((n_sweeps, n_rungs)), np.empty((n_sweeps, n_rungs))
-            samples = np.empty((n_sweeps if keep_samples else 0, n_rungs, most), dtype=np.int32)
-            for sweep in range(n_sweeps):
+            energy_rows, held_rows, sample_rows = [], [], []
+            sweep = 0
+            while sweep < n_sweeps if clock is None else sweep < LEAST_SWEEPS or clock.left > 0:
                 rungs.round()
-                energies[sweep], held[sweep] = rungs.energies, rungs.sizes
+                energy_rows.append(rungs.energies.copy())
+                held_rows.append(np.asarray(rungs.sizes, dtype=np.float64))
                 if keep_samples:
-                    samples[sweep] = rungs.supports()
+                    sample_rows.append(rungs.supports())
                 rungs.exchange()
                 bar.update()
+                sweep += 1
+        n_sweeps = sweep
+        energies, held = np.stack(energy_rows), np.stack(held_rows)
         supports, best_energies, coefs = _best(problem, rungs, polish)
     times = np.array(
         [
@@ -162,6 +178,8 @@ def temper(
         seed=seed,
         seconds=time.perf_counter() - began,
         n_sweeps=n_sweeps,
+        n_pilot=n_pilot,
+        n_burn_in=n_burn_in,
         first_size=least,
         refusals=tuple(_refusals(rungs, energies, held, times)),
         round_trips=rungs.round_trips,
@@ -177,13 +195,42 @@ def temper(
         best_supports=supports,
         best_energies=best_energies,
         best_coefs=coefs,
-        sampled_supports=samples if keep_samples else None,
+        sampled_supports=np.stack(sample_rows).astype(np.int32) if keep_samples else None,
     )
 
 
-def _pilot(rungs: Rungs, n_pilot: int, tune: bool, n_replicas: int | None, bar: Any) -> None:
-    """Learn weights and, if it is not given, the ladder."""
+class _Clock:
+    """The share of the time that is left, and when the first stage of the pilot has had its own."""
+
+    def __init__(self, began: float, time_limit: float) -> None:
+        self.deadline = began + 0.96 * time_limit
+        self.first_stage = began + 0.04 * time_limit
+
+    @property
+    def left(self) -> float:
+        return self.deadline - time.perf_counter()
+
+
+def _pilot(
+    rungs: Rungs,
+    n_pilot: int,
+    tune: bool,
+    n_replicas: int | None,
+    bar: Any,
+    clock: _Clock | None,
+) -> int:
+    """Learn weights and, if it is not given, the ladder; return the number of sweeps.
+
+    With a clock, the sweeps for which the first stage has time tell how many there are in all.
+    """
     done = 0
+    if clock is not None:
+        while done == 0 or time.perf_counter() < clock.first_stage:
+            rungs.round(learn=True)
+            rungs.exchange()
+            bar.update()
+            done += 1
+        n_pilot = done * sum(PILOT_STAGES) // PILOT_STAGES[0]
     for stage, end in enumerate(np.cumsum(PILOT_STAGES) * n_pilot // sum(PILOT_STAGES)):
         if stage > 0 and tune and np.all(rungs.tried > 0):
             rungs.tune(n_replicas)
@@ -192,6 +239,7 @@ def _pilot(rungs: Rungs, n_pilot: int, tune: bool, n_replicas: int | None, bar: 
             rungs.exchange()
             bar.update()
         done = int(end)
+    return n_pilot
 
 
 def _robust_spread(rungs: Rungs, energies: Floats, held: Floats) -> Floats:

@@ -38,6 +38,8 @@ class TemperResult:
     support, coef, energy, distortion
         The best support (of the largest size, where there are several), its least-squares
         coefficients, ½‖y − A coef‖², and that divided by M.
+    n_sweeps, n_pilot, n_burn_in : int
+        Sweeps that counted, those of the pilot run, and those in between.
     refusals : tuple of str
         Why the run was too short; empty if it was not.
     ladder : ndarray of shape (L,)
@@ -62,6 +64,8 @@ class TemperResult:
     seed: int
     seconds: float
     n_sweeps: int
+    n_pilot: int
+    n_burn_in: int
     first_size: int
     refusals: tuple[str, ...]
     round_trips: int

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from l0anneal import problem as _problem
 from l0anneal.automatic import choose
 from l0anneal.moves import DONE, SINGULAR, descend, pair_flip_direct
+from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.moves.multi_flip import MOST_PAIRS
 from l0anneal.moves.outcome import ACCEPTED, FULL, PROPOSED
 from l0anneal.pivots import add
@@ -26,6 +27,8 @@ from l0anneal.tableau import (
 )
 
 __all__ = ["Workspace"]
+
+DIRECT = (pair_flip_direct, evidence_flip_direct)  # they keep only what concerns the support
 
 _SINGULAR = "the support became singular to working precision; please report this problem"
 
@@ -174,10 +177,10 @@ class Workspace:
     def run(self, kernel: Callable[..., int], *args: Any, complete: bool = True) -> None:
         """Call a kernel until it is done, bringing the Gram rows that it asks for.
 
-        With ``complete``, what `pair_flip_direct` left behind is computed first.
+        With ``complete``, what a direct kernel left behind is computed first.
         """
-        if complete and kernel is not pair_flip_direct:
-            self._complete()
+        if complete and kernel not in DIRECT:
+            self.complete()
         while (outcome := kernel(self.tableau, *args)) != DONE:
             if outcome == SINGULAR:
                 raise ArithmeticError(_SINGULAR)
@@ -213,8 +216,8 @@ class Workspace:
             cross = 2.0 * self.problem.n_samples * k if t.columns.size else np.inf
         return choose(move, acceptance, k, t.b.size - k, row, cross)
 
-    def _complete(self) -> None:
-        """Compute what `pair_flip_direct` left behind, if it ran last."""
+    def complete(self) -> None:
+        """Compute what a direct kernel left behind, if one ran last."""
         t = self.tableau
         if t.counts[STALE]:
             for j in t.ones[: t.counts[SIZE]]:

@@ -8,6 +8,7 @@ from scipy import stats
 
 from l0anneal import SparseProblem
 from l0anneal.moves.evidence_flip import evidence_flip
+from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.moves.outcome import OUTSIDE, SLOT
 from l0anneal.rng import stream
 from l0anneal.workspace import Workspace
@@ -36,7 +37,7 @@ def posterior(A, y, sizes):
     return supports, weights / weights.sum()
 
 
-def counts(A, y, largest, start, n_samples, supports, temperature=T):
+def counts(A, y, largest, start, n_samples, supports, temperature=T, kernel=evidence_flip):
     problem = SparseProblem(A, y)
     workspace = Workspace(problem, 2)  # too small: it has to grow
     if start:
@@ -50,20 +51,21 @@ def counts(A, y, largest, start, n_samples, supports, temperature=T):
         tally = np.zeros(4, dtype=np.int64)
         tally[SLOT] = tally[OUTSIDE] = -1
         arguments = (unit / temperature, np.log(temperature / SLAB), np.log(RHO / (1 - RHO)))
-        workspace.run(evidence_flip, state, *arguments, largest, 10 * N, tally)
+        workspace.run(kernel, state, *arguments, largest, 10 * N, tally)
         found[index[tuple(int(j) for j in workspace.support)]] += 1
     return found
 
 
+@pytest.mark.parametrize("kernel", [evidence_flip, evidence_flip_direct], ids=["tableau", "direct"])
 @pytest.mark.parametrize(
     ("largest", "start", "sizes"),
     [(N, 0, range(N + 1)), (3, 0, range(4)), (0, 2, [2])],
     ids=["any size", "at most three", "two"],
 )
-def test_posterior_over_supports(largest, start, sizes):
+def test_posterior_over_supports(largest, start, sizes, kernel):
     A, y = instance()
     supports, law = posterior(A, y, sizes)
-    found = counts(A, y, largest, start, 20_000, supports)
+    found = counts(A, y, largest, start, 20_000, supports, kernel=kernel)
     expected = law * found.sum()
     common = expected > 10
     assert common.sum() > 8

@@ -29,11 +29,11 @@ from l0anneal.tableau import (
     refresh_inverse,
 )
 
-__all__ = ["pair_flip_direct"]
+__all__ = ["cross", "pair_flip_direct", "regress"]
 
 
 @kernel
-def _cross(t, j, g):  # type: ignore[no-untyped-def]
+def cross(t, j, g):  # type: ignore[no-untyped-def]
     """Fill g with G_jS, from row j of G or from the columns."""
     row_of_j = t.row_of[j]
     if row_of_j >= 0:
@@ -47,7 +47,7 @@ def _cross(t, j, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _regress(U, g, v):  # type: ignore[no-untyped-def]
+def regress(U, g, v):  # type: ignore[no-untyped-def]
     """V = U g for a symmetric U of which the lower triangle is kept."""
     v[:] = 0.0
     for m in range(g.size):
@@ -77,11 +77,11 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-un
             p = below(state, n_zeros)
             chance = uniform(state)
             j = t.zeros[p]
-            _cross(t, j, g)
+            cross(t, j, g)
             proposed = True
             while proposed:  # a second time only if the tableau was refreshed for it
                 proposed = False
-                _regress(t.U, g, v)
+                regress(t.U, g, v)
                 gamma = t.diag[j] - dot(g, v)
                 r = t.b[j] - dot(g, t.x)
                 freed = 1.0 / t.U[k, k]
@@ -99,7 +99,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-un
                 if singularity < 0.0:
                     break
                 i = t.ones[k]
-                _cross(t, i, h)
+                cross(t, i, h)
                 fault = measure_leaving(t, k, u, h)
                 t.values[FAULT] += 0.0 if careful else fault
                 if t.values[FAULT] > FAULT_LIMIT and t.counts[MOVES] > 0:

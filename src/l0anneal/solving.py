@@ -1,0 +1,95 @@
+"""The front door: with k the lowest distortion for the time given, without k the evidence."""
+
+from __future__ import annotations
+
+from joblib import effective_n_jobs
+
+from l0anneal._blas import one_blas_thread
+from l0anneal._compile import warm_up
+from l0anneal.annealing import anneal
+from l0anneal.evidence import evidence_anneal
+from l0anneal.evidence_result import EvidenceResult
+from l0anneal.pace import check_time_limit
+from l0anneal.problem import SparseProblem
+from l0anneal.results import AnnealResult
+from l0anneal.schedules import Schedule
+from l0anneal.seeds import RandomState
+
+__all__ = ["solve"]
+
+DEFAULT_SECONDS = 2.0
+TEMPERATURES = 60
+# where supports of noise relax slowly; hotter, time is wasted, as `benchmarks/frontier.py` shows
+FIRST_MU = 3.0  # in units of the automatic schedule's hot end
+ENDLESS = 10**6  # sweeps, to be cut down to the time
+
+
+def solve(
+    problem: SparseProblem,
+    n_nonzero: int | None = None,
+    *,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+) -> AnnealResult | EvidenceResult:
+    """Find the best columns for a signal: the sampler and its settings are chosen for you.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        A and y.
+    n_nonzero : int, optional
+        k, how many columns. If it is not known, the evidence sampler finds how many there are, and
+        how sure each of them is.
+    time_limit : float, optional
+        Seconds. With k the run fills them, 2 by default: more time, less distortion. Without k it ends
+        as soon as it knows.
+    n_jobs : int, optional
+        With k: threads, each with a chain of its own (−1: all cores). Unlike elsewhere in this package
+        they change the result: more cores, more chains.
+    random_state : None, int, SeedSequence or Generator
+        With k, the result's ``schedule`` and ``seed``, given to `anneal`, give it again exactly.
+    progress : bool
+        Show a bar.
+
+    Returns
+    -------
+    AnnealResult or EvidenceResult
+        With k or without. Either has ``support``, ``coef``, ``distortion`` and ``summary()``, and can
+        be given to `diagnose`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import SparseProblem, solve
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 100))
+    >>> y = A[:, [5, 50]] @ [2.0, -1.0] + 0.3 * rng.standard_normal(60)
+    >>> solve(SparseProblem(A, y), random_state=0).support
+    array([ 5, 50])
+    >>> solve(SparseProblem(A, y), 2, time_limit=0.2, random_state=0).support
+    array([ 5, 50])
+    """
+    check_time_limit(time_limit)
+    if n_nonzero is None:
+        return evidence_anneal(
+            problem, time_limit=time_limit, random_state=random_state, progress=progress
+        )
+    k = problem.check_size(n_nonzero)
+    warm_up("auto")
+    with one_blas_thread():
+        ends = Schedule.automatic(problem, k, n=20).mu
+    first = min(FIRST_MU * ends[2], ends[-1]) or 1.0
+    return anneal(
+        problem,
+        k,
+        Schedule.geometric(first, max(first, ends[-1]), TEMPERATURES, ENDLESS),
+        move="auto",
+        n_chains=effective_n_jobs(n_jobs if n_jobs is not None else 1),
+        n_jobs=n_jobs,
+        time_limit=DEFAULT_SECONDS if time_limit is None else time_limit,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt="return",
+    )
