@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from l0anneal._blas import one_blas_thread
 from l0anneal.problem import SparseProblem
 from l0anneal.projected import _left_over, counting_as, orthonormal_basis, projected_problem
+from l0anneal.tableau import PIVOT
 
 __all__ = ["Design"]
 
@@ -160,6 +161,20 @@ class Design:
         """The columns of a support, projected, dense and of unit norm."""
         columns = _left_over(_dense(self.X[:, self.candidates[support]]), self.Q)
         return columns / np.linalg.norm(columns, axis=0)
+
+    def independent(self, support: Indices, weight: Floats) -> Indices:
+        """The support without columns that those of larger weight span; sorted."""
+        ordered = support[np.argsort(-weight[support], kind="stable")]
+        columns = self.columns(ordered)
+        basis = np.zeros((columns.shape[0], 0))
+        kept = []
+        for j in range(ordered.size):
+            left = _left_over(columns[:, j : j + 1], basis)
+            length = float(np.linalg.norm(left))
+            if length**2 > PIVOT:
+                basis = np.hstack([basis, left / length])
+                kept.append(j)
+        return np.sort(ordered[kept])
 
     def leave_one_out(self, support: Indices) -> float:
         """Mean squared error of predicting each row by a fit of this fixed support without it.

@@ -108,7 +108,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     A ridge is made of as many additional rows as there are columns: for dense X wider than some ten
     thousand columns that takes memory.
 
-    Of two equal columns at most one is chosen, which of them the seed decides.
+    Of two equal columns at most one is chosen; which of them, the seed decides. No column is chosen
+    that others in the support span.
 
     Examples
     --------
@@ -242,7 +243,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         if design.candidates.size == 0:
             return np.zeros(0, dtype=np.int64)
         self.result_ = self.evidence_ = evidence_anneal(problem, random_state=seed, **limit)
-        return self.evidence_.support
+        # under its slab the sampler may have two equal columns in a support; least squares may not
+        return design.independent(self.evidence_.support, self.evidence_.inclusion_probability)
 
     def _by_number(self, design: Design, seed: int, limit: dict[str, Any]) -> NDArray[np.int64]:
         free = check_k_max(self.n_nonzero_coefs, design, "n_nonzero_coefs")
