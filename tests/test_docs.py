@@ -39,6 +39,9 @@ def test_parameters_in_the_docstring_are_those_of_the_function():
         l0anneal.population_anneal,
         l0anneal.temper,
         l0anneal.SparseProblem,
+        l0anneal.AnnealedSubsetRegressor,
+        l0anneal.subset_path,
+        l0anneal.choose,
         l0anneal.sparse_encode,
         l0anneal.AnnealedSparseCoder,
     ):

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from l0anneal.diagnosis import Diagnosis, diagnose
     from l0anneal.evidence import evidence_anneal
     from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
+    from l0anneal.linear_model import AnnealedSubsetRegressor
     from l0anneal.pace import AdaptiveSchedule
+    from l0anneal.path_display import SubsetPathDisplay
     from l0anneal.population import population_anneal
     from l0anneal.population_result import PopulationResult
     from l0anneal.problem import SparseProblem
     from l0anneal.results import AnnealResult
     from l0anneal.schedules import Schedule
+    from l0anneal.selection import SubsetPath, choose, subset_path
     from l0anneal.solving import solve
     from l0anneal.tempering import temper
     from l0anneal.tempering_result import RunTooShort, TemperResult
@@ -27,6 +30,7 @@ __all__ = [
     "AdaptiveSchedule",
     "AnnealResult",
     "AnnealedSparseCoder",
+    "AnnealedSubsetRegressor",
     "Diagnosis",
     "EvidenceResult",
     "EvidenceSchedule",
@@ -34,14 +38,18 @@ __all__ = [
     "RunTooShort",
     "Schedule",
     "SparseProblem",
+    "SubsetPath",
+    "SubsetPathDisplay",
     "TemperResult",
     "anneal",
+    "choose",
     "diagnose",
     "ensembles",
     "evidence_anneal",
     "population_anneal",
     "solve",
     "sparse_encode",
+    "subset_path",
     "temper",
 ]
 __version__ = "0.1.0.dev0"
@@ -49,6 +57,7 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "AdaptiveSchedule": "pace",
     "AnnealResult": "results",
+    "AnnealedSubsetRegressor": "linear_model",
     "Diagnosis": "diagnosis",
     "AnnealedSparseCoder": "coding",
     "EvidenceResult": "evidence_result",
@@ -57,11 +66,15 @@ _HOMES = {
     "RunTooShort": "tempering_result",
     "Schedule": "schedules",
     "SparseProblem": "problem",
+    "SubsetPath": "selection",
+    "SubsetPathDisplay": "path_display",
     "TemperResult": "tempering_result",
     "anneal": "annealing",
-    "diagnose": "diagnosis",
+    "choose": "selection",
     "evidence_anneal": "evidence",
     "population_anneal": "population",
+    "subset_path": "selection",
+    "diagnose": "diagnosis",
     "solve": "solving",
     "sparse_encode": "coding",
     "temper": "tempering",

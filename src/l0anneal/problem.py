@@ -228,7 +228,7 @@ class SparseProblem:
                 return np.ascontiguousarray((scaled.T @ scaled).toarray())
             G = np.zeros((n, n))
             rows = max(1, _BLOCK_BYTES // (8 * n))
-            for start in range(0, self.n_samples, rows):
+            for start in range(0, self.A.shape[0], rows):
                 block = np.asarray(self.A[start : start + rows], dtype=np.float64) / self._scale
                 G += block.T @ block
             return G
@@ -236,9 +236,9 @@ class SparseProblem:
     @cached_property
     def unit_columns(self) -> Floats:
         """The unit-norm columns as rows; empty if they are more than `COLUMN_BYTES`."""
-        if self.A is None or 8 * self.n_samples * self.n_columns > COLUMN_BYTES:
+        if self.A is None or 8 * math.prod(self.A.shape) > COLUMN_BYTES:
             return np.empty((0, 0))
-        columns = np.empty((self.n_columns, self.n_samples))
+        columns = np.empty((self.n_columns, self.A.shape[0]))
         for cut, block in self._column_blocks():
             columns[cut] = block.T
         columns /= self._scale[:, None]
@@ -298,7 +298,7 @@ class SparseProblem:
 
     def _column_blocks(self) -> Iterator[tuple[slice, Any]]:
         """Blocks of columns in float64, of a size that depends on the shape alone."""
-        width = max(1, _BLOCK_BYTES // (8 * self.n_samples))
+        width = max(1, _BLOCK_BYTES // (8 * self.A.shape[0]))
         for start in range(0, self.n_columns, width):
             cut = slice(start, start + width)
             block = self.A[:, cut]
