@@ -350,7 +350,6 @@ class _Run:
             if self.known is None and lost > LOSS and self.temperature < WINDOW * unit:
                 self.temperature = peak
                 self.state = "noise"
-                self.crowded = float(np.mean(moments.sizes)) > CROWDED * m
                 return
             step = -math.log(slow if in_window else FAST)
             self.temperature *= math.exp(-step)
