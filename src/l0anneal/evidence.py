@@ -50,11 +50,17 @@ __all__ = ["evidence_anneal"]
 # temperatures are in units of ⟨y²⟩ = ‖y‖²/M
 HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
 WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
-FIRST = 0.05  # columns in the beginning, as a fraction of what can be told apart
+# columns in the beginning, as a fraction of min(M, N): in the first attempt, and in the others, which
+# find other plans for it
+FIRST, LATER = 0.05, 0.4
 FAST = 0.6  # the factor between temperatures elsewhere
 FOUND = 0.1  # residual variance below this fraction of T: the plan is found
 CROWDED = 0.25  # more columns than this fraction of M: the noise may be a trap's
 LOSS = 10.0  # of log evidence, summed over temperatures: this is below the noise
+# At the noise level many small coefficients explain the data as well as a few large ones do. A sparse
+# signal is one whose coefficients stand out: σ² is at least this times T log N, twice the square at
+# which a column is told from noise, and its prior there weighs as much as so many columns.
+STANDS_OUT, SLAB_WEIGHT = 4.0, 6.0
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
 SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
 
@@ -153,7 +159,8 @@ def evidence_anneal(
             attempt = len(taus)
             taus.append(plan.tau[attempt] if schedule else tau)
             allowed = plan.sweeps[attempt] if schedule else None
-            run = _Run(problem, size, prior, known, child(seed, attempt), bar)
+            first = LATER if attempt else FIRST
+            run = _Run(problem, size, prior, known, first, child(seed, attempt), bar)
             run.allowance = _Allowance(ends[0], allowed)
             start = time.perf_counter()
             run.cool(taus[-1])
@@ -255,18 +262,20 @@ class _Run:
         size: int | None,
         prior: _Prior,
         known: float | None,
+        first: float,
         seed: np.random.SeedSequence,
         bar: Any,
     ) -> None:
         self.problem, self.size, self.prior, self.known, self.bar = problem, size, prior, known, bar
         n, m = problem.n_columns, problem.n_samples
-        order, flips = seed.spawn(2)
+        order, flips, draws = seed.spawn(3)
+        self.draws = np.random.default_rng(draws)
         self.generator = stream(flips)
         self.workspace = Workspace(problem, 64 if size is None else size)
         self.largest = 0 if size is not None else min(m, n)
         if size is not None:
             self.workspace.fill(size, np.random.default_rng(order).permutation(n))
-        self.rho = prior.mean((size if size is not None else FIRST * min(m, n)), n)
+        self.rho = prior.mean((size if size is not None else first * min(m, n)), n)
         # ⟨y²⟩ in the engine's units
         self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
@@ -323,7 +332,7 @@ class _Run:
 
     def cool(self, tau: int) -> None:
         """Lower T until the plan is found, the noise is met, or nothing is left to do."""
-        m, unit = self.problem.n_samples, self.mean_square
+        unit = self.mean_square
         slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
         behind = 0.0  # smoothed log of the residual variance over T
         lost = 0.0  # log evidence since it was highest
@@ -388,6 +397,9 @@ class _Run:
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
             self._note(moments, ratio)
             self._learn(moments)
+            self.slab = max(
+                self.slab, STANDS_OUT * math.log(self.problem.n_columns) * self.temperature
+            )
             if self.known is None:
                 self.temperature *= min(2.0, max(0.5, ratio))
         self.crowded = float(np.mean(moments.sizes)) > CROWDED * self.problem.n_samples
@@ -409,12 +421,18 @@ class _Run:
     # ------------------------------------------------------------ the posterior
 
     def sample(self, n_samples: int) -> int:
-        """Sample at the final temperature: adjust the hyperparameters, freeze them, average.
+        """Sample supports together with ρ, σ² and the noise level, and average.
 
-        Returns the number of samples that there was time for.
+        Returns the number of samples that there was time for. Where the plan was found there is no
+        noise level to be sampled.
         """
         limit, self.allowance = self.allowance, _Allowance()
         n = self.problem.n_columns
+        slab, noise, rho = self.slab, 0.0, 0.0  # the first: where the prior on σ² is centred
+        if self.state != "found":
+            for _ in range(max(1, n_samples // 5)):
+                self._advance(1)
+                self._draw(slab)
         self.chosen = np.zeros(n)
         self.first = np.zeros(n)
         self.second = np.zeros(n)
@@ -422,6 +440,10 @@ class _Run:
         while limit.used < n_samples and limit.more():
             limit.used += 1
             self._advance(1)
+            if self.state != "found":
+                self._draw(slab)
+            noise += self.temperature
+            rho += self.rho
             p, mean, square = self._conditional()
             self.chosen += p
             self.first += p * mean
@@ -429,7 +451,36 @@ class _Run:
             self.sizes[self.workspace.tableau.counts[SIZE]] += 1
         for total in (self.chosen, self.first, self.second, self.sizes):
             total /= limit.used
+        if self.known is None:
+            self.temperature = noise / limit.used
+        if self.prior.fixed is None:
+            self.rho = rho / limit.used
         return limit.used
+
+    def _draw(self, slab: float) -> None:
+        """Gibbs steps: ρ given the size; coefficients; from them σ² and T, which set the ridge.
+
+        The priors are Beta on ρ, log-uniform on T, and on σ² an inverse χ² about what expectation
+        maximisation found.
+        """
+        t, rng = self.workspace.tableau, self.draws
+        n, m, k = self.problem.n_columns, self.problem.n_samples, int(t.counts[SIZE])
+        if self.prior.fixed is None:
+            draw = rng.beta(k + self.prior.a, n - k + self.prior.b)
+            self.rho = float(min(max(draw, 1e-12), 1 - 1e-12))
+        lower = np.tril(t.U[:k, :k])
+        z = rng.standard_normal(k)
+        x = t.x[:k] + math.sqrt(self.temperature) * (
+            np.linalg.cholesky(lower + np.tril(lower, -1).T) @ z
+        )
+        square = float(x @ x)
+        self.slab = (SLAB_WEIGHT * slab + square) / float(rng.chisquare(SLAB_WEIGHT + k))
+        if self.known is None:
+            residual = 2.0 * (self.problem.unit_signal + float(t.values[ENERGY]))
+            residual += self.temperature * float(z @ z) - self.ridge * square
+            self.temperature = max(residual, 1e-12 * m * self.mean_square) / float(rng.chisquare(m))
+        self.workspace.set_ridge(self.temperature / self.slab)
+        self.ridge = self.temperature / self.slab
 
     def _conditional(self) -> tuple[NDArray[np.float64], ...]:
         """Each column's probability given the others, and its coefficient's moments if chosen.
