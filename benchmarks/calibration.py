@@ -19,12 +19,19 @@ from l0anneal import ensembles, evidence_anneal
 EDGES = np.array([0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0])
 
 
-def collect(n_instances, n=200, alpha=0.5, rho_hat=0.05, noise=0.02):
-    """Inclusion probabilities and truths, by instance."""
+def collect(n_instances, n=200, alpha=0.5):
+    """Inclusion probabilities and truths, by instance.
+
+    Each instance has a density of non-zeros and a noise variance of its own, log-uniform between .01
+    and .1 and between .005 and .05: were they always the same, a sampler that has to learn them from
+    one instance could not be calibrated over all.
+    """
     p, truth = np.empty((n_instances, n)), np.empty((n_instances, n), dtype=bool)
     for s in range(n_instances):
+        rng = np.random.default_rng(s)
+        rho_hat, noise = np.exp(rng.uniform(np.log([0.01, 0.005]), np.log([0.1, 0.05])))
         instance = ensembles.planted(n, alpha, rho_hat, 1.0, noise, random_state=1000 + s)
-        result = evidence_anneal(instance.problem, random_state=s, n_samples=200)
+        result = evidence_anneal(instance.problem, random_state=s, n_samples=1000)
         p[s], truth[s] = result.inclusion_probability, instance.truth != 0
     return p, truth
 

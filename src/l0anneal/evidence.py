@@ -89,7 +89,7 @@ def evidence_anneal(
         Fix the support's size; by default it is free.
     rho : float or pair of floats, optional
         Prior probability of a column, or (a, b) of a Beta prior on it; by default it is learned
-        under Beta(½, ½).
+        under Beta(1, 10), which takes a column in eleven for granted.
     noise_variance : float, optional
         The noise variance, if it is known; by default it is inferred.
     tau : int
@@ -186,6 +186,14 @@ def evidence_anneal(
                 if best.crowded and not confirmed:
                     best.state = "trapped"
                 break
+        if best.state != "found" and best.crowded and size is None:
+            # among so many columns noise is fitted, too: try with fewer than it can be told from
+            run = _Run(problem, size, prior, known, FIRST, child(seed, len(taus)), bar)
+            run.largest = max(1, problem.n_samples // 2)
+            run.cool(taus[0])
+            run.settle(taus[0])
+            if best.mean_size > run.largest or run.rank < best.rank:
+                best = run
         best.allowance = _Allowance(ends[1], plan.n_samples if schedule else None)
         n_samples = best.sample(plan.n_samples)
         executed = EvidenceSchedule(tuple(taus), tuple(swept), n_samples)
@@ -221,8 +229,8 @@ class _Allowance:
 class _Prior:
     """Of a column's probability: a Beta law, or a fixed value."""
 
-    a: float = 0.5
-    b: float = 0.5
+    a: float = 1.0
+    b: float = 10.0
     fixed: float | None = None
 
     @classmethod
@@ -283,6 +291,7 @@ class _Run:
         self.ridge = math.nan
         self.state = "trapped"
         self.crowded = True
+        self.mean_size = 0.0
         self.log_evidence = -math.inf
         self.acceptance = 1.0
         self.allowance = _Allowance()
@@ -366,12 +375,22 @@ class _Run:
                 self.temperature = max(self.temperature, self.known)
 
     def _fits_exactly(self) -> bool:
-        """Whether least squares on the support leaves nothing of the signal; keep those it needs."""
+        """Whether least squares leaves nothing of the signal, and not by chance; keep what it needs.
+
+        f degrees of freedom of a signal without structure are left with a fraction below δ of it with
+        probability about δ^(f/2), and there are C(N, K) supports to choose from.
+        """
         support = self.workspace.support
-        if support.size >= self.problem.n_samples:
+        n, k = self.problem.n_columns, support.size
+        if k >= self.problem.n_samples:
             return False
         x, energy = self.problem.least_squares(support)
-        if energy >= 1e-12 * self.problem.signal_energy:
+        fraction = 2.0 * energy / self.problem.signal_energy
+        if fraction >= 2e-12:
+            return False
+        choices = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        by_chance = 0.5 * (self.problem.n_samples - k) * math.log(max(fraction, 1e-28)) + choices
+        if by_chance > -10.0:
             return False
         size = np.abs(x) * self.problem.column_norms[support]
         self.exact = support[size > 1e-7 * np.max(size, initial=0.0)]
@@ -402,7 +421,8 @@ class _Run:
             )
             if self.known is None:
                 self.temperature *= min(2.0, max(0.5, ratio))
-        self.crowded = float(np.mean(moments.sizes)) > CROWDED * self.problem.n_samples
+        self.mean_size = float(np.mean(moments.sizes))
+        self.crowded = self.mean_size > CROWDED * self.problem.n_samples
         self.log_evidence = self._log_joint()
 
     def _log_joint(self) -> float:
@@ -430,6 +450,9 @@ class _Run:
         n = self.problem.n_columns
         slab, noise, rho = self.slab, 0.0, 0.0  # the first: where the prior on σ² is centred
         if self.state != "found":
+            if self.largest:
+                half = max(self.problem.n_samples // 2, int(self.workspace.tableau.counts[SIZE]))
+                self.largest = min(self.largest, half)
             for _ in range(max(1, n_samples // 5)):
                 self._advance(1)
                 self._draw(slab)
