@@ -313,7 +313,7 @@ class _Run:
         total = self.problem.signal_energy / self.problem.unit_energy
         log_odds = math.log(self.rho) - math.log1p(-self.rho)
         for sweep in range(1, n_sweeps + 1):
-            if not self.allowance.more():
+            if sweep > 1 and not self.allowance.more():
                 break
             while tally[PROPOSED] < sweep * n:
                 stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
@@ -385,7 +385,7 @@ class _Run:
         if k >= self.problem.n_samples:
             return False
         x, energy = self.problem.least_squares(support)
-        fraction = 2.0 * energy / self.problem.signal_energy
+        fraction = 2.0 * energy / (self.problem.signal_energy or 1.0)
         if fraction >= 2e-12:
             return False
         choices = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
