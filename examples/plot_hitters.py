@@ -4,9 +4,9 @@ Which numbers make a salary, and how sure
 
 Salaries of 263 baseball players in 1987 and 19 columns about each, the classic of best subset selection
 (Hitters, from *An Introduction to Statistical Learning*). Many columns say nearly the same: the more
-often a player bats, the more hits and runs he has. The data then do not decide between subsets, and a subset
-that is chosen all the same is partly chance. Left: how probable each column is, and its coefficient
-averaged over subsets. Right: what that is worth for players left out.
+often a player bats, the more hits and runs he has. The data then do not decide between subsets, and a
+subset that is chosen all the same is partly chance. Left: how probable each column is, and its
+coefficient averaged over subsets. Right: what that is worth for players left out.
 
 ``python examples/plot_hitters.py`` writes ``hitters.png`` in less than a minute; with
 ``L0ANNEAL_QUICK=1`` it makes fewer splits. Needs pandas and the data of ISLP:
