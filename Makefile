@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow bench lint format clean
+.PHONY: help demo examples test test-slow bench lint format clean
 help:
 	@echo "make demo       the main job in small: a report with figures in demo/"
+	@echo "make examples   all examples in full, pictures in demo/"
 	@echo "make test       the tests (make test-slow: the long statistical ones)"
 	@echo "make bench      times, as ratios in one run"
 	@echo "make lint       ruff and mypy;  make format  rewrites"
@@ -21,10 +22,18 @@ $(VENV)/.installed: pyproject.toml
 	  || { echo "l0anneal needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@# two examples read tables of ISLP; the package itself, with PyTorch, is not needed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'ISLP>=0.4,<0.5' \
+	  || echo "ISLP is not installed: the examples on its data will be skipped" >&2
 	@touch $@
 
 demo: $(VENV)/.installed
 	$(BIN)/l0anneal reproduce --quick --out demo
+
+examples: $(VENV)/.installed
+	mkdir -p demo
+	set -e; for example in examples/plot_*.py; do \
+	  echo "$$example"; (cd demo && MPLBACKEND=agg ../$(BIN)/python ../$$example); done
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile

@@ -1,9 +1,5 @@
-import os
 import pickle
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -373,13 +369,3 @@ def test_the_transformer_names_what_does_not_fit():
         AnnealedSparseCoder(D).inverse_transform(Y)
     with pytest.raises(ValueError, match="codes need 30 columns, one per atom and sign; got 6"):
         AnnealedSparseCoder(D, split_sign=True).inverse_transform(Y)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["patches", "dictionary_learning"])
-def test_examples_end_in_a_picture(name, tmp_path):
-    pytest.importorskip("skimage")
-    script = Path(__file__).parents[1] / "examples" / f"plot_{name}.py"
-    environment = {**os.environ, "L0ANNEAL_QUICK": "1", "MPLBACKEND": "agg"}
-    subprocess.run([sys.executable, script], cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / f"{name}.png").stat().st_size > 10_000

@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,31 @@ MODULES = [
     for _, name, _ in pkgutil.walk_packages(l0anneal.__path__, "l0anneal.")
     if not name.endswith("__main__")
 ]
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_the_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.S | re.M)
+    assert blocks
+    names = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_links_of_a_page_lead_somewhere(page):
+    text = (ROOT / page).read_text("utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    anchors = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith("#"):
+            assert link[1:] in anchors, link
+        elif "://" not in link:
+            assert ((ROOT / page).parent / link).exists(), link
 
 
 @pytest.mark.parametrize("name", MODULES)

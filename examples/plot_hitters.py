@@ -1,0 +1,131 @@
+"""
+Which numbers make a salary, and how sure
+=========================================
+
+Salaries of 263 baseball players in 1987 and 19 columns about each, the classic of best subset selection
+(Hitters, from *An Introduction to Statistical Learning*). Many columns say nearly the same: the more
+often a player bats, the more hits and runs he has. The data then do not decide between subsets, and a
+subset that is chosen all the same is partly chance. Left: how probable each column is, and its
+coefficient averaged over subsets. Right: what that is worth for players left out.
+
+``python examples/plot_hitters.py`` writes ``hitters.png`` in less than a minute; with
+``L0ANNEAL_QUICK=1`` it makes fewer splits. Needs pandas and the data of ISLP:
+``pip install 'l0anneal[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
+"""
+
+import os
+from importlib.metadata import distribution
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MaxNLocator
+from sklearn.linear_model import LassoCV, LinearRegression
+from sklearn.model_selection import ShuffleSplit, cross_val_score
+
+from l0anneal import AnnealedSubsetRegressor
+
+QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
+N_SPLITS = 3 if QUICK else 40
+BLUE, ORANGE = "#0072B2", "#D55E00"
+
+# %%
+# The package is not imported, for it would ask for PyTorch: only its table is read. Columns in units of
+# their standard deviations, so that coefficients compare.
+
+table = distribution("ISLP").locate_file("ISLP/data/Hitters.csv")
+players = pd.read_csv(table).dropna()
+y = np.log(players.pop("Salary"))
+X = pd.get_dummies(players, drop_first=True, dtype=float)
+X = (X - X.mean()) / X.std()
+
+# %%
+# One fit has both: columns of probability above one half, and the average over all subsets.
+
+model = AnnealedSubsetRegressor(random_state=0).fit(X, y)
+evidence = model.evidence_
+sizes = np.arange(evidence.size_posterior.size)
+mean = sizes @ evidence.size_posterior
+deviation = np.sqrt(sizes**2 @ evidence.size_posterior - mean**2)
+print(evidence.summary())
+
+# %%
+# Players left out: the same splits for all. Splits share players, so the error bars are somewhat short.
+
+models = {
+    "all 19 columns": LinearRegression(),
+    "LassoCV": LassoCV(cv=10, max_iter=100_000),
+    "l0anneal, k by BIC": AnnealedSubsetRegressor("bic", random_state=0),
+    "l0anneal, k by evidence": AnnealedSubsetRegressor("evidence", random_state=0),
+    "l0anneal, p > ½": AnnealedSubsetRegressor(averaging=False, random_state=0),
+    "l0anneal, averaged": AnnealedSubsetRegressor(random_state=0),
+}
+splits = ShuffleSplit(N_SPLITS, test_size=0.3, random_state=0)
+errors = {
+    name: -cross_val_score(m, X, y, cv=splits, scoring="neg_root_mean_squared_error")
+    for name, m in models.items()
+}
+reference = errors["all 19 columns"]
+for name, error in errors.items():
+    change = np.mean(error - reference)
+    print(f"{name}: rms error {error.mean():.3f}, less that of all columns {change:+.3f}")
+
+# %%
+# The picture.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.6), layout="constrained")
+order = np.argsort(-model.inclusion_probability_)
+place = np.arange(order.size)
+left.errorbar(
+    model.averaged_coef_[order],
+    place,
+    xerr=evidence.coef_std[order],
+    fmt="o",
+    color=BLUE,
+    capsize=2,
+    label="averaged over subsets, ± standard deviation",
+)
+chosen = np.isin(order, model.support_)
+left.plot(
+    model.coef_[order][chosen],
+    place[chosen],
+    "D",
+    mfc="none",
+    color=ORANGE,
+    label=f"least squares on the {chosen.sum()} columns of p > ½",
+)
+left.set_yticks(place, [f"{X.columns[j]}  ({model.inclusion_probability_[j]:.2f})" for j in order])
+left.invert_yaxis()
+left.axvline(0, color="0.3", lw=0.8)
+left.set(
+    xlabel="log salary per standard deviation of the column",
+    ylabel="column, C…: career (probability p that it belongs)",
+    title=f"No clear subset: {mean:.0f} ± {deviation:.0f} of {order.size} columns",
+    ylim=(order.size - 0.5, -2.8),  # room for the legend
+)
+left.legend(loc="upper left", framealpha=1, edgecolor="none")
+for i, (name, error) in enumerate(errors.items()):
+    colour = BLUE if "averaged" in name else ORANGE if "l0anneal" in name else "0.4"
+    change = error - reference
+    right.errorbar(
+        change.mean(),
+        i,
+        xerr=change.std(ddof=1) / np.sqrt(N_SPLITS),
+        fmt="o",
+        color=colour,
+        capsize=3,
+    )
+right.set_yticks(np.arange(len(errors)), [f"{n}: {e.mean():.3f}" for n, e in errors.items()])
+right.invert_yaxis()
+right.axvline(0, color="0.3", lw=0.8)
+right.set(
+    xlabel="rms error in log salary, less that of all columns\n"
+    f"(mean over {N_SPLITS} splits, ± standard error; left is better)",
+    title="Players left out: error of each way to choose",
+)
+right.xaxis.set_major_locator(MaxNLocator(5))
+for axes in (left, right):
+    axes.grid(alpha=0.3, axis="x")
+    axes.spines[["top", "right"]].set_visible(False)
+figure.savefig("hitters.png", dpi=130)
+print("hitters.png")
