@@ -146,7 +146,6 @@ def test_a_time_limited_evidence_replays():
     first = evidence_anneal(instance.problem, time_limit=0.5, random_state=3)
     again = evidence_anneal(instance.problem, schedule=first.schedule, random_state=3)
     assert first.state != "found"
-    assert first.attempts > 1
     assert again.schedule == first.schedule
     np.testing.assert_array_equal(again.log, first.log)
     np.testing.assert_array_equal(again.inclusion_probability, first.inclusion_probability)

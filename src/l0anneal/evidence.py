@@ -61,6 +61,7 @@ LOSS = 10.0  # of log evidence, summed over temperatures: this is below the nois
 # signal is one whose coefficients stand out: σ² is at least this times T log N, twice the square at
 # which a column is told from noise, and its prior there weighs as much as so many columns.
 STANDS_OUT, SLAB_WEIGHT = 4.0, 6.0
+BURN_IN = 20  # sweeps before those that count
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
 SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
 
@@ -453,7 +454,7 @@ class _Run:
             if self.largest:
                 half = max(self.problem.n_samples // 2, int(self.workspace.tableau.counts[SIZE]))
                 self.largest = min(self.largest, half)
-            for _ in range(max(1, n_samples // 5)):
+            for _ in range(BURN_IN):
                 self._advance(1)
                 self._draw(slab)
         self.chosen = np.zeros(n)
