@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -243,6 +244,13 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         if design.candidates.size == 0:
             return np.zeros(0, dtype=np.int64)
         self.result_ = self.evidence_ = evidence_anneal(problem, random_state=seed, **limit)
+        if self.evidence_.state == "trapped":
+            warnings.warn(
+                "the search found neither an exact representation nor a noise level that it could "
+                "confirm: do not trust these columns; give more time or choose n_nonzero_coefs",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         # under its slab the sampler may have two equal columns in a support; least squares may not
         return design.independent(self.evidence_.support, self.evidence_.inclusion_probability)
 
