@@ -23,10 +23,14 @@ LIMITS = (0.05, 0.1, 0.2, 0.4, 1.0, 2.0)
 
 
 def skglm_mcp(instance, k):
-    """The first point of the MCP path with at least k columns, cut to the k largest."""
+    """The first point of the MCP path with at least k columns, cut to the k largest.
+
+    Columns are standardised, as its penalty expects.
+    """
     from skglm import MCPRegression
 
-    A, y = instance.A, instance.y
+    y = instance.y
+    A = np.asfortranarray(instance.A / instance.problem.column_norms * np.sqrt(y.size))
     largest = np.max(np.abs(A.T @ y)) / y.size
     model = MCPRegression(warm_start=True, fit_intercept=False)
     coef = np.zeros(A.shape[1])
@@ -40,10 +44,12 @@ def skglm_mcp(instance, k):
 
 
 def abess(instance, k):
-    """Splicing along the path of sizes up to k."""
+    """Splicing along the path of sizes up to k, whose end has the least loss."""
     from abess.linear import LinearRegression
 
-    model = LinearRegression(support_size=range(k + 1), thread=1, ic_type="bic", ic_coef=0.0)
+    model = LinearRegression(
+        support_size=range(k + 1), ic_type="loss", important_search=0, thread=1, fit_intercept=False
+    )
     model.fit(instance.A, instance.y)
     return np.flatnonzero(np.ravel(model.coef_))
 

@@ -9,7 +9,14 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from l0anneal import AnnealResult, Schedule, anneal, ensembles
+from l0anneal import (
+    AnnealResult,
+    EvidenceResult,
+    Schedule,
+    anneal,
+    ensembles,
+    evidence_anneal,
+)
 from l0anneal._compile import warm_up
 from l0anneal.cli import main
 
@@ -192,3 +199,60 @@ def test_no_arguments_is_the_help(capsys):
     captured = capsys.readouterr()
     assert "anneal" in captured.out + captured.err
     assert "l0anneal: \n" not in captured.err
+
+
+def solved(capsys, *args):
+    with pytest.raises(SystemExit) as exit:
+        main(["solve", *args])
+    captured = capsys.readouterr()
+    return exit.value.code, captured.out, captured.err
+
+
+def test_solve_without_k_is_the_evidence(files, capsys):
+    code, out, _ = solved(capsys, "A.npy", "y.npy", "--seed", "3", "--json", "--out", "r.npz")
+    assert code == 0
+    answer = json.loads(out)
+    expected = evidence_anneal(files.problem, random_state=3)
+    assert answer["support"] == expected.support.tolist()
+    assert answer["state"] == "noise"
+    assert sum(answer["size_posterior"]) == pytest.approx(1.0)
+    np.testing.assert_array_equal(EvidenceResult.load("r.npz").coef, expected.coef)
+
+
+def test_solve_with_k_and_a_diagnosis(files, capsys):
+    arguments = ("A.npy", "y.npy", "-k", "4", "--time-limit", "0.2", "--seed", "3", "--diagnose")
+    code, out, _ = solved(capsys, *arguments, "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert len(answer["support"]) == 4
+    assert answer["diagnosis"]["verdict"] == "agreed"
+    again = anneal(
+        files.problem, 4, Schedule.from_dict(answer["schedule"]), move="auto", random_state=3
+    )
+    assert again.support.tolist() == answer["support"]
+    code, out, _ = solved(capsys, *arguments)
+    assert code == 0
+    assert "verdict      agreed" in out
+
+
+def test_solve_prints_probabilities_in_80_columns(files, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = solved(capsys, "A.npy", "y.npy", "--seed", "3")
+    assert code == 0
+    assert "probability" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--time-limit", "-1"), "time_limit is in seconds"),
+        (("-k", "99"), "between 0 and N = 40"),
+        (("--out", "nowhere/r.npz"), "directory does not exist"),
+    ],
+)
+def test_mistakes_of_solve(files, capsys, arguments, message):
+    code, out, err = solved(capsys, "A.npy", "y.npy", *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err

@@ -66,7 +66,7 @@ def anneal_command(
     keep_samples: Annotated[bool, typer.Option(help="Keep the supports of all sweeps")] = False,
     seed: Annotated[int | None, typer.Option(help="One seed, one result")] = None,
     progress: Annotated[
-        bool | None, typer.Option(help="Show a bar [default: if stderr is a terminal]")
+        bool | None, typer.Option(help="Show a bar (default: if stderr is a terminal)")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else")] = False,
     out: Annotated[Path | None, typer.Option(help="Save the result (.npz)")] = None,
@@ -118,7 +118,7 @@ def solve_command(
         int | None, typer.Option("-k", "--n-nonzero", help="Columns to choose, if it is known")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds [with -k: 2; without: until it knows]")
+        float | None, typer.Option(help="Seconds (default with -k: 2; without: until it knows)")
     ] = None,
     jobs: Annotated[int, typer.Option(help="With -k: threads, each a chain; -1: all cores")] = 1,
     check: Annotated[
@@ -126,7 +126,7 @@ def solve_command(
     ] = False,
     seed: Annotated[int | None, typer.Option(help="One seed, one result")] = None,
     progress: Annotated[
-        bool | None, typer.Option(help="Show a bar [default: if stderr is a terminal]")
+        bool | None, typer.Option(help="Show a bar (default: if stderr is a terminal)")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else")] = False,
     out: Annotated[Path | None, typer.Option(help="Save the result (.npz)")] = None,
