@@ -226,9 +226,7 @@ def test_solve_with_k_and_a_diagnosis(files, capsys):
     answer = json.loads(out)
     assert len(answer["support"]) == 4
     assert answer["diagnosis"]["verdict"] == "agreed"
-    again = anneal(
-        files.problem, 4, Schedule.from_dict(answer["schedule"]), move="auto", random_state=3
-    )
+    again = anneal(files.problem, 4, Schedule.from_dict(answer["schedule"]), random_state=3)
     assert again.support.tolist() == answer["support"]
     code, out, _ = solved(capsys, *arguments)
     assert code == 0

@@ -97,7 +97,7 @@ def test_solve_with_and_without_k():
     assert solve(problem, random_state=0).support.tolist() == [3, 30]
     result = solve(problem, 2, time_limit=0.2, random_state=0)
     assert result.support.tolist() == [3, 30]
-    again = anneal(problem, 2, result.schedule, move="auto", random_state=result.seed)
+    again = anneal(problem, 2, result.schedule, random_state=result.seed)
     assert again.energy == result.energy
     assert solve(problem, 0, time_limit=0.05).support.size == 0
     with pytest.raises(ValueError, match="time_limit"):

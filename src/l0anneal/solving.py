@@ -19,8 +19,8 @@ __all__ = ["solve"]
 
 DEFAULT_SECONDS = 2.0
 TEMPERATURES = 60
-# where supports of noise relax slowly; hotter, time is wasted, as `benchmarks/frontier.py` shows
-FIRST_MU = 3.0  # in units of the automatic schedule's hot end
+# where supports of noise relax slowly: hotter, and colder, time is wasted
+FIRST_MU, LAST_MU = 6.0, 0.5  # in units of the automatic schedule's hot and cold end
 ENDLESS = 10**6  # sweeps, to be cut down to the time
 
 
@@ -77,15 +77,15 @@ def solve(
             problem, time_limit=time_limit, random_state=random_state, progress=progress
         )
     k = problem.check_size(n_nonzero)
-    warm_up("auto")
+    warm_up()
     with one_blas_thread():
         ends = Schedule.automatic(problem, k, n=20).mu
-    first = min(FIRST_MU * ends[2], ends[-1]) or 1.0
+    last = LAST_MU * ends[-1] or 1.0
+    first = min(FIRST_MU * ends[2], last)
     return anneal(
         problem,
         k,
-        Schedule.geometric(first, max(first, ends[-1]), TEMPERATURES, ENDLESS),
-        move="auto",
+        Schedule.geometric(first, last, TEMPERATURES, ENDLESS),
         n_chains=effective_n_jobs(n_jobs if n_jobs is not None else 1),
         n_jobs=n_jobs,
         time_limit=DEFAULT_SECONDS if time_limit is None else time_limit,
