@@ -65,7 +65,7 @@ def counts(A, y, largest, start, n_samples, supports, temperature=T, kernel=evid
 def test_posterior_over_supports(largest, start, sizes, kernel):
     A, y = instance()
     supports, law = posterior(A, y, sizes)
-    found = counts(A, y, largest, start, 20_000, supports, kernel=kernel)
+    found = counts(A, y, largest, start, 10_000, supports, kernel=kernel)
     expected = law * found.sum()
     common = expected > 10
     assert common.sum() > 8
@@ -78,7 +78,7 @@ def test_posterior_over_supports(largest, start, sizes, kernel):
 def test_the_test_can_fail():
     A, y = instance()
     supports, law = posterior(A, y, range(N + 1))
-    found = counts(A, y, N, 0, 20_000, supports, temperature=1.15 * T)
+    found = counts(A, y, N, 0, 10_000, supports, temperature=1.15 * T)
     expected = law * found.sum()
     common = expected > 10
     assert (
