@@ -35,7 +35,7 @@ __all__ = ["anneal"]
 
 Floats = NDArray[np.float64]
 
-REHEARSAL = 20  # temperatures at which a sweep is timed before a run with a time limit
+REHEARSAL = 8  # temperatures at which a sweep is timed before a run with a time limit
 
 
 def anneal(
@@ -238,10 +238,10 @@ def _timed(
     if time.perf_counter() < latest:
         start = time.perf_counter()
         rehearsal.finish()
-        ending = 2.0 * (time.perf_counter() - start) * n_rounds
+        ending = (time.perf_counter() - start) * n_rounds
     profile = spread_over(np.array(mus[: len(seconds)]), np.array(seconds))
     pace = by_plan(plan) if isinstance(plan, Schedule) else plan
-    deadline = began + 0.98 * time_limit - min(ending, 0.2 * time_limit)
+    deadline = began + 0.98 * time_limit - min(ending, 0.1 * time_limit)
     return in_time(pace, deadline, profile, fill)
 
 
