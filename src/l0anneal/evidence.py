@@ -364,6 +364,8 @@ class _Run:
                 return
             # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed up over the way
             lost = max(0.0, lost + 0.5 * float(np.mean(moments.freedoms)) * (ratio - 1.0) * step)
+            if self.temperature * math.exp(step) > WINDOW * unit:
+                lost = 0.0  # what was lost on the fast way here was lost to haste
             if lost == 0.0:
                 peak = self.temperature
             if self.known is None and lost > LOSS and self.temperature < WINDOW * unit:
