@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
+from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import warm_up
 from l0anneal.automatic import KERNELS, MOVES
 from l0anneal.chains import Chain, Observable, Run, run_chains
@@ -22,7 +23,6 @@ from l0anneal.pace import (
     Pace,
     by_fluctuations,
     by_plan,
-    check_time_limit,
     in_time,
     spread_over,
 )
@@ -35,6 +35,7 @@ __all__ = ["anneal"]
 
 Floats = NDArray[np.float64]
 
+GRACE = 0.1  # seconds over the limit, or a tenth of it, before a step is cut short in its middle
 REHEARSAL = 8  # temperatures at which a sweep is timed before a run with a time limit
 
 
@@ -119,8 +120,7 @@ def anneal(
     True
     """
     k = problem.check_size(n_nonzero)
-    if isinstance(n_chains, bool) or not isinstance(n_chains, (int, np.integer)) or n_chains < 1:
-        raise ValueError(f"n_chains must be an integer ≥ 1; got {n_chains!r}")
+    n_chains = whole("n_chains", n_chains, 1)
     if move not in MOVES:
         raise ValueError(f"move is one of {', '.join(MOVES)}; got {move!r}")
     if isinstance(n_pairs, bool) or not isinstance(n_pairs, (int, np.integer)):
@@ -221,7 +221,7 @@ def _timed(
     fill: bool,
 ) -> Pace:
     """Fit a plan into the seconds: rehearse it with single sweeps to see what each costs."""
-    run.deadline = began + 1.02 * time_limit
+    run.deadline = began + max(1.1 * time_limit, time_limit + GRACE)
     steps = plan if isinstance(plan, Schedule) else Schedule.geometric(plan.mu_min, plan.mu_max)
     mus = [steps.mu[i] for i in np.linspace(0, len(steps) - 1, REHEARSAL).astype(int)]
     rehearsal = Chain(run, 2**32 - 1)

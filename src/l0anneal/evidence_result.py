@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from l0anneal import _archive
 
 if TYPE_CHECKING:
     import xarray
 
 __all__ = ["EvidenceResult", "EvidenceSchedule"]
 
-_FORMAT = "l0anneal.EvidenceResult/1"
 _COLUMNS = ("temperature", "size", "residual_ratio", "rho", "slab_variance", "acceptance")
 _WORDS = {
     "found": "the residual vanishes with fewer columns than samples: an exact representation",
@@ -31,12 +31,21 @@ Floats = NDArray[np.float64]
 class EvidenceSchedule:
     """What an evidence annealing did: each attempt's sweeps per temperature and in all, and samples.
 
+    ``capped`` tells whether the last attempt was one with at most half as many columns as samples.
     The temperatures follow from these and the seed.
     """
 
     tau: tuple[int, ...]
     sweeps: tuple[int, ...]
     n_samples: int
+    capped: bool = False
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> EvidenceSchedule:
+        """Read what ``dataclasses.asdict`` makes of one."""
+        return cls(
+            tuple(data["tau"]), tuple(data["sweeps"]), int(data["n_samples"]), bool(data["capped"])
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,23 +138,12 @@ class EvidenceResult:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         arrays = {name: value for name, value in fields.items() if isinstance(value, np.ndarray)}
         header = {name: value for name, value in fields.items() if name not in arrays}
-        header["schedule"] = asdict(self.schedule)
-        with open(path, "wb") as file:
-            np.savez_compressed(
-                file,
-                header=np.array(json.dumps(header | {"format": _FORMAT})),
-                **arrays,  # type: ignore[arg-type]
-            )
+        _archive.write(path, "EvidenceResult", header | {"schedule": asdict(self.schedule)}, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> EvidenceResult:
         """Read what `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"])) if "header" in file else {}
-            if header.pop("format", None) != _FORMAT:
-                raise ValueError(f"{path} is not a saved EvidenceResult")
-            plan = header.pop("schedule")
-            header["schedule"] = EvidenceSchedule(
-                tuple(plan["tau"]), tuple(plan["sweeps"]), plan["n_samples"]
-            )
-            return cls(**header, **{name: file[name] for name in file if name != "header"})
+        header, arrays = _archive.read(path, "EvidenceResult")
+        header["schedule"] = EvidenceSchedule.from_dict(header["schedule"])
+        fields: dict[str, Any] = header | arrays
+        return cls(**fields)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from math import lgamma
 from types import TracebackType
 
 import numpy as np
@@ -19,6 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
+from l0anneal._counts import log_choose
 from l0anneal.annealing import anneal
 from l0anneal.moves import pair_flip
 from l0anneal.moves.outcome import OUTSIDE, SLOT
@@ -242,7 +242,7 @@ class Rungs:
         """
         n, top = self.problem.n_columns, float(self.mu[-1])
         every = np.arange(self.least, self.most + 1)
-        self._counts = np.array([lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) for k in every])
+        self._counts = np.array([log_choose(n, int(k)) for k in every])
         self._grid = np.concatenate(
             ([0.0], np.linspace(0.002, 0.02, 9), np.geomspace(0.025, 1, 40))
         )

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal._checks import whole
 from l0anneal.schedules import Schedule
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "Pace",
     "by_fluctuations",
     "by_plan",
-    "check_time_limit",
     "in_time",
     "spread_over",
 ]
@@ -68,12 +68,7 @@ class AdaptiveSchedule:
     def __post_init__(self) -> None:
         if not 0 < self.speed < math.inf:
             raise ValueError(f"speed must be positive and finite; got {self.speed!r}")
-        if (
-            isinstance(self.tau, bool)
-            or not isinstance(self.tau, (int, np.integer))
-            or self.tau < 1
-        ):
-            raise ValueError(f"tau must be an integer ≥ 1; got {self.tau!r}")
+        whole("tau", self.tau, 1)
         for name in ("mu_min", "mu_max"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -216,12 +211,6 @@ class in_time:
             sweeps = min(sweeps, tau)
         self.last = now, sweeps * self.correction * float(self.profile(np.array([mu]))[0])
         return mu, sweeps
-
-
-def check_time_limit(time_limit: float | None) -> None:
-    """Raise ValueError if it is not a number of seconds."""
-    if time_limit is not None and not 0 < time_limit < math.inf:
-        raise ValueError(f"time_limit is in seconds, positive and finite; got {time_limit!r}")
 
 
 def spread_over(mus: Floats, seconds: Floats) -> Callable[[Floats], Floats]:

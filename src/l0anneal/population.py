@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
+from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import patience, tiny_problem, warm_up
-from l0anneal.pace import check_time_limit
+from l0anneal._counts import log_choose
 from l0anneal.population_result import PopulationResult
 from l0anneal.problem import SparseProblem
 from l0anneal.replicas import Replicas
@@ -115,8 +116,8 @@ def population_anneal(
     0.4243
     """
     k = problem.check_size(n_nonzero)
-    population = _whole("population", population, 2)
-    n_sweeps = _whole("n_sweeps", n_sweeps, 1)
+    population = whole("population", population, 2)
+    n_sweeps = whole("n_sweeps", n_sweeps, 1)
     if not 0.0 < overlap < 1.0:
         raise ValueError(f"overlap is a fraction, between 0 and 1; got {overlap!r}")
     if schedule is not None and mu_max is not None:
@@ -213,12 +214,6 @@ def _warm_up() -> None:
         replicas.sweep(0.0, 1)
 
 
-def _whole(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be an integer ≥ {least}; got {value!r}")
-    return int(value)
-
-
 def _show(bar: tqdm, run: _Run) -> None:
     distortion = run.record["mean_energy"][-1] / run.replicas.problem.n_samples
     bar.set_postfix_str(f"μ = {run.mu:.3g}, ε = {distortion:.4g}", refresh=False)
@@ -240,7 +235,7 @@ class _Run:
         self.best = replicas.supports[0].copy()
         self.lowest = np.inf
         self.family = np.arange(size)
-        count = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        count = log_choose(n, k)
         self.log_g = count + replicas.log_fraction
         self.delta = np.zeros(size)  # by family: its part in log Ĝ
         # the same by thermodynamic integration, log G = log G(0) − ∫⟨E⟩ dμ

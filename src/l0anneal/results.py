@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -12,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal import _archive
+from l0anneal._counts import log_choose
 from l0anneal.schedules import Schedule
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AnnealResult"]
 
-_FORMAT = "l0anneal.AnnealResult/1"
 
 RESERVED_NAMES = frozenset(
     {"mu", "sweeps", "temperature", "distortion", "distortion_std", "acceptance", "free_entropy"}
@@ -182,7 +181,7 @@ class AnnealResult:
         integral = mu[0] * energy[0] + np.zeros(mu.size)
         if steps.size > 1:
             integral = integral + PchipInterpolator(mu[steps], energy[steps]).antiderivative()(mu)
-        count = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        count = log_choose(n, k)
         return np.where(run, (count - integral) / n, np.nan)
 
     def summary(self) -> str:
@@ -213,32 +212,26 @@ class AnnealResult:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
-        header = {
-            "format": _FORMAT,
-            "schedule": self.schedule.to_dict(),
-            "observed": list(self.observed),
-        } | {name: getattr(self, name) for name in _SCALARS}
+        header = {"schedule": self.schedule.to_dict(), "observed": list(self.observed)}
+        header |= {name: getattr(self, name) for name in _SCALARS}
         arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {f"observed.{name}": values for name, values in self.observed.items()}
         if self.sampled_supports is not None:
             arrays["sampled_supports"] = self.sampled_supports
-        with open(path, "wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+        _archive.write(path, "AnnealResult", header, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> AnnealResult:
         """Read what `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"])) if "header" in file else {}
-            if header.get("format") != _FORMAT:
-                raise ValueError(f"{path} is not a saved AnnealResult")
-            return cls(
-                schedule=Schedule.from_dict(header["schedule"]),
-                observed={name: file[f"observed.{name}"] for name in header["observed"]},
-                sampled_supports=file.get("sampled_supports"),
-                **{name: header[name] for name in _SCALARS},
-                **{name: file[name] for name in _ARRAYS},
-            )
+        header, arrays = _archive.read(path, "AnnealResult")
+        fields: dict[str, Any] = {name: header[name] for name in _SCALARS}
+        fields |= {name: arrays[name] for name in _ARRAYS}
+        return cls(
+            schedule=Schedule.from_dict(header["schedule"]),
+            observed={name: arrays[f"observed.{name}"] for name in header["observed"]},
+            sampled_supports=arrays.get("sampled_supports"),
+            **fields,
+        )
 
 
 _SCALARS = (

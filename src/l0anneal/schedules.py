@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._blas import one_blas_thread
+from l0anneal._checks import whole
 from l0anneal._compile import warm_up
 from l0anneal.problem import SparseProblem
 from l0anneal.tableau import PIVOT, SIZE
@@ -66,14 +67,14 @@ class Schedule:
     @classmethod
     def paper(cls, n: int = 100, tau: int = 5, mu0: float = 1e-8, r: float = 1.1) -> Schedule:
         """The paper's schedule: μ_a = μ0 + r^(a−1) − 1, a = 1, ..., n, with τ sweeps at each."""
-        return cls._make(mu0 + (r ** np.arange(_positive(n, "n")) - 1.0), tau, "paper")
+        return cls._make(mu0 + (r ** np.arange(whole("n", n, 1)) - 1.0), tau, "paper")
 
     @classmethod
     def geometric(cls, mu_min: float, mu_max: float, n: int = 100, tau: int = 5) -> Schedule:
         """μ from mu_min to mu_max in equal ratios."""
         if not 0 < mu_min <= mu_max < math.inf:
             raise ValueError(f"needs 0 < mu_min ≤ mu_max; got {mu_min} and {mu_max}")
-        return cls._make(np.geomspace(mu_min, mu_max, _positive(n, "n")), tau, "geometric")
+        return cls._make(np.geomspace(mu_min, mu_max, whole("n", n, 1)), tau, "geometric")
 
     @classmethod
     def logarithmic(cls, amplitude: float, n: int = 100, tau: int = 5) -> Schedule:
@@ -84,7 +85,7 @@ class Schedule:
         """
         if not 0 < amplitude < math.inf:
             raise ValueError(f"amplitude must be positive and finite; got {amplitude}")
-        steps = np.arange(_positive(n, "n")) * _positive(tau, "tau")
+        steps = np.arange(whole("n", n, 1)) * whole("tau", tau, 1)
         return cls._make(np.log(steps + 2.0) / amplitude, tau, "logarithmic")
 
     @classmethod
@@ -110,7 +111,7 @@ class Schedule:
         Both ends scale as 1/‖y‖², so multiplying A or y by a constant changes no support.
         """
         k = problem.check_size(n_nonzero)
-        n = _positive(n, "n")
+        n = whole("n", n, 1)
         warm_up()
         with one_blas_thread():
             hot, cold = _energy_scales(problem, k)
@@ -179,12 +180,6 @@ class Schedule:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except ValueError as error:
             raise ValueError(f"{path}: not a saved schedule ({error})") from error
-
-
-def _positive(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name} must be an integer ≥ 1; got {value!r}")
-    return int(value)
 
 
 def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from joblib import effective_n_jobs
 
 from l0anneal._blas import one_blas_thread
+from l0anneal._checks import check_time_limit
 from l0anneal._compile import warm_up
 from l0anneal.annealing import anneal
 from l0anneal.evidence import evidence_anneal
 from l0anneal.evidence_result import EvidenceResult
-from l0anneal.pace import check_time_limit
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
 from l0anneal.schedules import Schedule

@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._blas import one_blas_thread
+from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.autocorrelation import autocorrelation_time
 from l0anneal.ladder import MOST_RUNGS, Rungs
-from l0anneal.pace import check_time_limit
 from l0anneal.problem import SparseProblem
 from l0anneal.schedules import Schedule
 from l0anneal.seeds import RandomState, seed_of
@@ -120,11 +120,11 @@ def temper(
     3
     """
     least, most = _check_sizes(problem, n_nonzero, sizes)
-    n_sweeps = _whole("n_sweeps", n_sweeps, LEAST_SWEEPS)
-    n_pilot = n_sweeps // 2 if n_pilot is None else _whole("n_pilot", n_pilot, 1)
-    n_burn_in = n_sweeps // 10 if n_burn_in is None else _whole("n_burn_in", n_burn_in, 0)
+    n_sweeps = whole("n_sweeps", n_sweeps, LEAST_SWEEPS)
+    n_pilot = n_sweeps // 2 if n_pilot is None else whole("n_pilot", n_pilot, 1)
+    n_burn_in = n_sweeps // 10 if n_burn_in is None else whole("n_burn_in", n_burn_in, 0)
     check_time_limit(time_limit)
-    if n_replicas is not None and _whole("n_replicas", n_replicas, 2) > 10 * MOST_RUNGS:
+    if n_replicas is not None and whole("n_replicas", n_replicas, 2) > 10 * MOST_RUNGS:
         raise ValueError(f"n_replicas must not exceed {10 * MOST_RUNGS}; got {n_replicas}")
     if mu_max is not None and not (math.isfinite(mu_max) and mu_max > 0):
         raise ValueError(f"mu_max must be positive and finite; got {mu_max!r}")
@@ -357,9 +357,3 @@ def _check_ladder(ladder: ArrayLike, n_replicas: int | None, mu_max: float | Non
 def _warm_up() -> None:
     with patience(), Rungs(tiny_problem(), 1, 2, np.array([0.0]), 0, 1) as rungs:
         rungs.round()
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ValueError(f"{name} must be an integer ≥ {least}; got {value!r}")
-    return int(value)

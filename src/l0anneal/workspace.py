@@ -82,6 +82,13 @@ class Workspace:
         return self.problem.from_unit_coef(self.tableau.x[:size], self.tableau.ones[:size])
 
     @property
+    def inverse(self) -> NDArray[np.float64]:
+        """U, both triangles."""
+        size = self.tableau.counts[SIZE]
+        lower = np.tril(self.tableau.U[:size, :size])
+        return np.asarray(lower + np.tril(lower, -1).T)
+
+    @property
     def refreshes(self) -> int:
         """How often the tableau was recomputed."""
         return int(self.tableau.counts[REFRESHES])

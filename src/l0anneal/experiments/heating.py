@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._blas import one_blas_thread
 from l0anneal._compile import warm_up
+from l0anneal._counts import log_choose
 from l0anneal.ensembles import Instance
 from l0anneal.moves import pair_flip
 from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, SLOT
@@ -31,11 +31,6 @@ class Heated:
     mse: Floats
     acceptance: Floats
     free_entropy: Floats
-
-
-def log_choose(n: int, k: int) -> float:
-    """The logarithm of the binomial coefficient C(n, k)."""
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def heat(

@@ -1,0 +1,272 @@
+"""One attempt of evidence annealing: a chain that is cooled while it learns ρ and σ²."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from l0anneal._counts import log_choose
+from l0anneal.moves import new_tally
+from l0anneal.moves.evidence_flip import evidence_flip
+from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
+from l0anneal.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.problem import SparseProblem
+from l0anneal.rng import stream
+from l0anneal.tableau import ENERGY, SIZE
+from l0anneal.workspace import Workspace
+
+__all__ = ["Allowance", "EvidenceChain", "Prior"]
+
+# temperatures are in units of ⟨y²⟩ = ‖y‖²/M
+HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
+WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
+FAST = 0.6  # the factor between temperatures elsewhere
+FOUND = 0.1  # residual variance below this fraction of T: the plan is found
+CROWDED = 0.25  # more columns than this fraction of M: the noise may be a trap's
+LOSS = 10.0  # of log evidence, summed over temperatures: this is below the noise
+# At the noise level many small coefficients explain the data as well as a few large ones do. A sparse
+# signal is one whose coefficients stand out: σ² is at least this times T log N, twice the square at
+# which a column is told from noise.
+STANDS_OUT = 4.0
+MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
+SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
+
+
+class Allowance:
+    """Sweeps until a time of the clock, or, when a run is replayed, a number of them."""
+
+    def __init__(self, deadline: float = math.inf, number: int | None = None) -> None:
+        self.deadline, self.number = deadline, number
+        self.used = 0
+
+    def more(self) -> bool:
+        """Whether there may be one more; the first always may."""
+        if self.number is not None:
+            return self.used < self.number
+        return self.used == 0 or time.perf_counter() < self.deadline
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Of a column's probability: a Beta law, or a fixed value."""
+
+    a: float = 2.0
+    b: float = 25.0
+    fixed: float | None = None
+
+    @classmethod
+    def of(cls, rho: Any) -> Prior:
+        if rho is None:
+            return cls()
+        if np.ndim(rho) == 0:
+            if not 0 < float(rho) < 1:
+                raise ValueError(f"rho is a probability, strictly between 0 and 1; got {rho}")
+            return cls(fixed=float(rho))
+        if np.shape(rho) != (2,) or not all(math.isfinite(v) and v > 0 for v in rho):
+            raise ValueError(f"rho is a probability or the two numbers of a Beta law; got {rho}")
+        return cls(*map(float, rho))
+
+    def mean(self, n_chosen: float, n: int) -> float:
+        if self.fixed is not None:
+            return self.fixed
+        return (n_chosen + self.a) / (n + self.a + self.b)
+
+
+@dataclass
+class Moments:
+    """Sums over sweeps of what expectation maximisation and the noise gauge need."""
+
+    sizes: list[int] = field(default_factory=list)
+    residual_variances: list[float] = field(default_factory=list)
+    slabs: list[float] = field(default_factory=list)
+    freedoms: list[float] = field(default_factory=list)  # of the residual
+
+
+class EvidenceChain:
+    """One attempt: cool, then settle. Temperatures here are in the engine's units."""
+
+    def __init__(
+        self,
+        problem: SparseProblem,
+        size: int | None,
+        prior: Prior,
+        known: float | None,
+        first: float,
+        seed: np.random.SeedSequence,
+        bar: Any,
+    ) -> None:
+        self.problem, self.size, self.prior, self.known, self.bar = problem, size, prior, known, bar
+        n, m = problem.n_columns, problem.n_samples
+        order, flips, self.draws = seed.spawn(3)  # the last: for the posterior
+        self.generator = stream(flips)
+        self.workspace = Workspace(problem, 64 if size is None else size)
+        self.largest = 0 if size is not None else min(m, n)
+        if size is not None:
+            self.workspace.fill(size, np.random.default_rng(order).permutation(n))
+        self.rho = prior.mean((size if size is not None else first * min(m, n)), n)
+        # ⟨y²⟩ in the engine's units
+        self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
+        self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
+        self.temperature = HOT * self.mean_square
+        self.ridge = math.nan
+        self.state = "trapped"
+        self.crowded = True
+        self.mean_size = 0.0
+        self.log_evidence = -math.inf
+        self.acceptance = 1.0
+        self.allowance = Allowance()
+        self.log: list[tuple[float, float, float, float, float, float]] = []
+
+    @property
+    def n_ones(self) -> int:
+        """K, the present size of the support."""
+        return int(self.workspace.tableau.counts[SIZE])
+
+    def cap(self, most: int | None) -> None:
+        """Allow supports of at most ``most`` columns, where the size is free."""
+        if most is not None and self.largest:
+            self.largest = min(self.largest, most)
+
+    def advance(self, n_sweeps: int) -> Moments:
+        """Run sweeps at the present temperature, ρ and σ²."""
+        ridge = self.temperature / self.slab
+        w = self.workspace
+        if ridge != self.ridge:
+            w.set_ridge(ridge)
+            self.ridge = ridge
+        n, m = self.problem.n_columns, self.problem.n_samples
+        tally = new_tally()
+        kernel = evidence_flip_direct if w.prefers_direct(self.acceptance) else evidence_flip
+        moments = Moments()
+        total = self.problem.signal_energy / self.problem.unit_energy
+        log_odds = math.log(self.rho) - math.log1p(-self.rho)
+        for sweep in range(1, n_sweeps + 1):
+            if sweep > 1 and not self.allowance.more():
+                break
+            while tally[PROPOSED] < sweep * n:
+                stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
+                arguments = (1.0 / self.temperature, math.log(ridge), log_odds, self.largest)
+                w.run(kernel, self.generator, *arguments, stop, tally)
+            self.allowance.used += 1
+            t = w.tableau
+            k = int(t.counts[SIZE])
+            x, u = t.x[:k], np.diagonal(t.U)[:k]
+            freedom = k - ridge * float(u.sum())
+            residual = max(0.0, total + 2.0 * float(t.values[ENERGY]) - ridge * float(x @ x))
+            moments.sizes.append(k)
+            moments.residual_variances.append(residual / max(m - freedom, 1e-9))
+            moments.freedoms.append(m - freedom)
+            if k:
+                moments.slabs.append(float(np.mean(x**2 + self.temperature * u)))
+        self.acceptance = tally[ACCEPTED] / max(1, tally[PROPOSED])
+        return moments
+
+    def _learn(self, moments: Moments) -> None:
+        """Expectation maximisation of ρ and σ², the latter smoothed."""
+        self.rho = self.prior.mean(float(np.mean(moments.sizes)), self.problem.n_columns)
+        if moments.slabs:
+            self.slab = math.sqrt(self.slab * float(np.mean(moments.slabs)))
+
+    def cool(self, tau: int) -> None:
+        """Lower T until the plan is found, the noise is met, or nothing is left to do."""
+        unit = self.mean_square
+        slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
+        behind = 0.0  # smoothed log of the residual variance over T
+        lost = 0.0  # log evidence since it was highest
+        step = 0.0  # by which log T fell last
+        peak = self.temperature
+        while self.temperature > COLD * unit and self.allowance.more():
+            in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
+            moments = self.advance(tau if in_window else max(2, tau // 3))
+            ratio = float(np.mean(moments.residual_variances)) / self.temperature
+            self._note(moments, ratio)
+            self._learn(moments)
+            behind += MEMORY * (math.log(max(ratio, 1e-12)) - behind)
+            if self.known is not None:
+                if self.temperature <= self.known:
+                    self.state = "noise"
+                    return
+            elif ratio < FOUND and self._fits_exactly():
+                self.state = "found"
+                return
+            # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed up over the way
+            lost = max(0.0, lost + 0.5 * float(np.mean(moments.freedoms)) * (ratio - 1.0) * step)
+            if self.temperature * math.exp(step) > WINDOW * unit:
+                lost = 0.0  # what was lost on the fast way here was lost to haste
+            if lost == 0.0:
+                peak = self.temperature
+            if self.known is None and lost > LOSS and self.temperature < WINDOW * unit:
+                self.temperature = peak
+                self.state = "noise"
+                return
+            step = -math.log(slow if in_window else FAST)
+            self.temperature *= math.exp(-step)
+            if self.known is not None:
+                self.temperature = max(self.temperature, self.known)
+
+    def _fits_exactly(self) -> bool:
+        """Whether least squares leaves nothing of the signal, and not by chance; keep what it needs.
+
+        f degrees of freedom of a signal without structure are left with a fraction below δ of it with
+        probability about δ^(f/2), and there are C(N, K) supports to choose from.
+        """
+        support = self.workspace.support
+        n, k = self.problem.n_columns, support.size
+        if k >= self.problem.n_samples:
+            return False
+        x, energy = self.problem.least_squares(support)
+        fraction = 2.0 * energy / (self.problem.signal_energy or 1.0)
+        if fraction >= 2e-12:
+            return False
+        freedom = self.problem.n_samples - k
+        by_chance = 0.5 * freedom * math.log(max(fraction, 1e-28)) + log_choose(n, k)
+        if by_chance > -10.0:
+            return False
+        size = np.abs(x) * self.problem.column_norms[support]
+        self.exact = support[size > 1e-7 * np.max(size, initial=0.0)]
+        return True
+
+    def _note(self, moments: Moments, ratio: float) -> None:
+        mean_size = float(np.mean(moments.sizes))
+        row = (self.temperature, mean_size, ratio, self.rho, self.slab, self.acceptance)
+        self.log.append(row)
+        t = self.temperature / self.mean_square
+        self.bar.set_postfix_str(f"T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns", refresh=False)
+        self.bar.update()
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Attempts in order of trust: one that found the plan, then by evidence."""
+        return self.state != "found", -self.log_evidence
+
+    def settle(self, n_sweeps: int) -> None:
+        """Adjust T and the hyperparameters to each other; note the evidence."""
+        for _ in range(10):
+            moments = self.advance(n_sweeps)
+            ratio = float(np.mean(moments.residual_variances)) / self.temperature
+            self._note(moments, ratio)
+            self._learn(moments)
+            self.slab = max(
+                self.slab, STANDS_OUT * math.log(self.problem.n_columns) * self.temperature
+            )
+            if self.known is None:
+                self.temperature *= min(2.0, max(0.5, ratio))
+        self.mean_size = float(np.mean(moments.sizes))
+        self.crowded = self.mean_size > CROWDED * self.problem.n_samples
+        self.log_evidence = self._log_joint()
+
+    def _log_joint(self) -> float:
+        """Log P(y, S) of the present support, coefficients integrated out."""
+        self.advance(1)
+        t = self.workspace.tableau
+        n, k = self.problem.n_columns, int(t.counts[SIZE])
+        log_det = np.linalg.slogdet(self.workspace.inverse)[1]
+        T = self.temperature
+        log_likelihood = 0.5 * (log_det + k * math.log(self.ridge))
+        log_likelihood -= 0.5 * self.problem.n_samples * math.log(2.0 * math.pi * T)
+        log_likelihood -= (self.problem.unit_signal + float(t.values[ENERGY])) / T
+        return log_likelihood + k * math.log(self.rho) + (n - k) * math.log1p(-self.rho)
