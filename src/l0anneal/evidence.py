@@ -14,6 +14,9 @@ useless coefficients. The *prior odds* let the size fluctuate, so that a column 
 another goes, and ρ need not be known. The *ridge* keeps supports of any size, larger than M too, well
 defined. As T → 0 at fixed size the minimisers are again the paper's.
 
+The beginning is a guess by message passing (`message_passing`), which takes a small part of the time. If
+the columns that it names represent y exactly, they are the answer; if not, the guess is forgotten.
+
 T is lowered from above ⟨y²⟩. Meanwhile ρ and σ² follow by expectation maximisation, and the residual
 variance RSS/(M − df) is watched. In a noiseless problem it vanishes against T once the plan is
 found. In a noisy one it stays behind as T falls: there T is the noise, and sampling goes on there.
@@ -23,8 +26,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -35,6 +38,7 @@ from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.evidence_chain import Allowance, EvidenceChain, Prior
 from l0anneal.evidence_posterior import Posterior
 from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
+from l0anneal.message_passing import pass_messages, set_up_flops
 from l0anneal.moves import new_tally
 from l0anneal.moves.evidence_flip import evidence_flip
 from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
@@ -48,6 +52,8 @@ __all__ = ["evidence_anneal"]
 # columns in the beginning, as a fraction of min(M, N): in the first attempt, and in the others, which
 # find other plans for it
 FIRST, LATER = 0.05, 0.4
+# operations that message passing may need before the first; with a time limit it counts on this speed
+SET_UP_FLOPS, FLOPS_PER_SECOND = 5e10, 2e9
 
 
 def evidence_anneal(
@@ -59,6 +65,7 @@ def evidence_anneal(
     tau: int = 5,
     n_samples: int = 100,
     max_attempts: int | None = None,
+    max_messages: int = 500,
     time_limit: float | None = None,
     schedule: EvidenceSchedule | None = None,
     random_state: RandomState = None,
@@ -85,12 +92,15 @@ def evidence_anneal(
         By default 4, or with a time limit as many as there is time for. An attempt that finds a plan
         shows it: the residual vanishes. One that ends at a noise level with few columns is believed;
         one with many may be a trap, so further attempts are made, each slower than the last.
+    max_messages : int
+        Steps of message passing before the first attempt, to guess the plan; 0 for Monte Carlo alone.
+        They are spared where the size or the noise is given, or A is too large for its spectrum.
     time_limit : float, optional
         Seconds, except the compilation of kernels; a fifth of them are kept for the sampling. It ends
         before if the plan is found, or a noise level that is believed.
     schedule : EvidenceSchedule, optional
         ``result.schedule`` of an earlier run, which with that run's seed gives it again exactly; in
-        place of tau, n_samples, max_attempts and time_limit.
+        place of tau, n_samples, max_attempts, max_messages and time_limit.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -116,80 +126,130 @@ def evidence_anneal(
     if max_attempts is None:
         max_attempts = 4 if time_limit is None else 10**6
     max_attempts = whole("max_attempts", max_attempts, 1)
+    max_messages = whole("max_messages", max_messages, 0)
     if noise_variance is not None and not (math.isfinite(noise_variance) and noise_variance > 0):
         raise ValueError(f"noise_variance must be positive and finite; got {noise_variance}")
     check_time_limit(time_limit)
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
-    prior = Prior.of(rho)
-    seed = seed_of(random_state)
-    _warm_up()
-    began = time.perf_counter()
-    ends = [math.inf] * 3  # when attempts, the capped one, and sampling have to stop
-    if time_limit is not None:
-        ends = [began + share * time_limit for share in (0.7, 0.85, 0.97)]
     known = None
     if noise_variance is not None and problem.signal_energy:
         known = noise_variance / problem.unit_energy
-    taus: list[int] = []
-    sweeps: list[int] = []
+    _warm_up()
+    began = time.perf_counter()
     with one_blas_thread(), tqdm(unit="step", disable=not progress, leave=False) as bar:
-
-        def attempt(tau: int, first: float, end: float, cap: int | None = None) -> EvidenceChain:
-            a = len(taus)
-            chain = EvidenceChain(problem, size, prior, known, first, child(seed, a), bar)
-            chain.cap(cap)
-            chain.allowance = Allowance(end, None if schedule is None else schedule.sweeps[a])
-            chain.cool(tau)
-            taus.append(tau)
-            sweeps.append(chain.allowance.used)
-            chain.allowance = Allowance()
-            if chain.state != "found":
-                chain.settle(tau)
-            return chain
-
-        if schedule is None:
-            best = _search(attempt, tau, max_attempts, ends[0])
-        else:
-            best = _replay(attempt, schedule)
-        capped = best.state != "found" and best.crowded and size is None
-        if capped:
-            # among so many columns noise is fitted, too: try with fewer than it can be told from
-            most = max(1, problem.n_samples // 2)
-            chain = attempt(taus[0], FIRST, ends[1], most)
-            if best.mean_size > most or chain.rank < best.rank:
-                best = chain
+        run = _Run(problem, size, Prior.of(rho), known, seed_of(random_state), schedule, bar)
+        run.time_limit(time_limit)
+        best = run.seeded(max_messages) or run.best(tau, max_attempts)
         posterior = Posterior(best)
         n_samples = n_samples if schedule is None else schedule.n_samples
-        allowance = Allowance(ends[2], None if schedule is None else n_samples)
+        allowance = Allowance(run.ends[-1], None if schedule is None else n_samples)
         posterior.sample(n_samples, allowance)
-        executed = EvidenceSchedule(tuple(taus), tuple(sweeps), allowance.used, capped)
-        return posterior.result(seed, executed, time.perf_counter() - began)
+        return posterior.result(run.seed, run.executed(allowance.used), time.perf_counter() - began)
 
 
-Attempt = Callable[[int, float, float], EvidenceChain]
+class _Run:
+    """The attempts of one run, and what they took."""
 
+    def __init__(
+        self,
+        problem: SparseProblem,
+        size: int | None,
+        prior: Prior,
+        known: float | None,
+        seed: int,
+        schedule: EvidenceSchedule | None,
+        bar: Any,
+    ) -> None:
+        self.problem, self.size, self.prior, self.known = problem, size, prior, known
+        self.seed, self.schedule, self.bar = seed, schedule, bar
+        self.ends = [math.inf] * 4
+        self.flops = SET_UP_FLOPS
+        self.messages = 0
+        self.taus: list[int] = []
+        self.sweeps: list[int] = []
+        self.capped = False
 
-def _search(attempt: Attempt, tau: int, max_attempts: int, end: float) -> EvidenceChain:
-    """Attempts, each slower than the last, until one is believed or there is no time for more."""
-    chains: list[EvidenceChain] = []
-    while len(chains) < max_attempts:
-        began = time.perf_counter()
-        chains.append(attempt(tau, LATER if chains else FIRST, end))
-        now = time.perf_counter()
-        slower = min(2.0, (end - now) / max(now - began, 1e-9))  # as there is time for
-        tau = int(tau * slower)
-        if _believed(chains[-1]) or slower < 0.5 or tau < 2:
-            break
-    return _best(chains)
+    def time_limit(self, seconds: float | None) -> None:
+        """When message passing, attempts, the capped one, and sampling have to stop."""
+        if seconds is not None:
+            now = time.perf_counter()
+            self.ends = [now + share * seconds for share in (0.3, 0.7, 0.85, 0.97)]
+            self.flops = min(self.flops, FLOPS_PER_SECOND * 0.2 * seconds)
 
+    def executed(self, n_samples: int) -> EvidenceSchedule:
+        """What was run, to be run again."""
+        return EvidenceSchedule(
+            tuple(self.taus), tuple(self.sweeps), n_samples, self.capped, self.messages
+        )
 
-def _replay(attempt: Attempt, schedule: EvidenceSchedule) -> EvidenceChain:
-    """The attempts of an earlier run."""
-    n = len(schedule.tau) - schedule.capped
-    return _best(
-        [attempt(tau, LATER if a else FIRST, math.inf) for a, tau in enumerate(schedule.tau[:n])]
-    )
+    def best(self, tau: int, max_attempts: int) -> EvidenceChain:
+        """The chain to be sampled from."""
+        best = self.search(tau, max_attempts) if self.schedule is None else self.replay()
+        self.capped = best.state != "found" and best.crowded and self.size is None
+        if self.capped:
+            # among so many columns noise is fitted, too: try with fewer than it can be told from
+            most = max(1, self.problem.n_samples // 2)
+            chain = self.attempt(self.taus[0], FIRST, self.ends[2], most)
+            if best.mean_size > most or chain.rank < best.rank:
+                best = chain
+        return best
+
+    def new_chain(self, first: float) -> EvidenceChain:
+        """A chain with a seed of its own."""
+        seed = child(self.seed, len(self.taus))
+        return EvidenceChain(self.problem, self.size, self.prior, self.known, first, seed, self.bar)
+
+    def seeded(self, max_messages: int) -> EvidenceChain | None:
+        """A chain begun by message passing, if that finds the plan."""
+        free = self.size is None and self.known is None and self.problem.signal_energy > 0
+        if self.schedule is not None:
+            max_messages = self.schedule.messages
+        elif not free or set_up_flops(self.problem) > self.flops:
+            max_messages = 0
+        if max_messages == 0:
+            return None
+        end = self.ends[0]
+        beliefs = pass_messages(self.problem, max_messages, lambda: time.perf_counter() < end)
+        self.messages = len(beliefs.log)
+        chain = self.new_chain(FIRST)
+        chain.seed(beliefs)
+        return chain if chain.state == "found" else None
+
+    def attempt(self, tau: int, first: float, end: float, cap: int | None = None) -> EvidenceChain:
+        """Cool a chain, and let it settle where it did not find the plan."""
+        chain = self.new_chain(first)
+        chain.cap(cap)
+        number = None if self.schedule is None else self.schedule.sweeps[len(self.taus)]
+        chain.allowance = Allowance(end, number)
+        chain.cool(tau)
+        self.taus.append(tau)
+        self.sweeps.append(chain.allowance.used)
+        chain.allowance = Allowance()
+        if chain.state != "found":
+            chain.settle(tau)
+        return chain
+
+    def search(self, tau: int, max_attempts: int) -> EvidenceChain:
+        """Attempts, each slower than the last, until one is believed or there is no time for more."""
+        chains: list[EvidenceChain] = []
+        while len(chains) < max_attempts:
+            began = time.perf_counter()
+            chains.append(self.attempt(tau, LATER if chains else FIRST, self.ends[1]))
+            now = time.perf_counter()
+            slower = min(2.0, (self.ends[1] - now) / max(now - began, 1e-9))  # as there is time for
+            tau = int(tau * slower)
+            if _believed(chains[-1]) or slower < 0.5 or tau < 2:
+                break
+        return _best(chains)
+
+    def replay(self) -> EvidenceChain:
+        """The attempts of an earlier run."""
+        assert self.schedule is not None
+        taus = self.schedule.tau[: len(self.schedule.tau) - self.schedule.capped]
+        return _best(
+            [self.attempt(tau, LATER if a else FIRST, math.inf) for a, tau in enumerate(taus)]
+        )
 
 
 def _believed(chain: EvidenceChain) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from l0anneal._counts import log_choose
+from l0anneal.message_passing import Beliefs
 from l0anneal.moves import new_tally
 from l0anneal.moves.evidence_flip import evidence_flip
 from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
@@ -190,7 +192,7 @@ class EvidenceChain:
                 if self.temperature <= self.known:
                     self.state = "noise"
                     return
-            elif ratio < FOUND and self._fits_exactly():
+            elif ratio < FOUND and self._fits_exactly(self.workspace.support):
                 self.state = "found"
                 return
             # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed up over the way
@@ -208,13 +210,31 @@ class EvidenceChain:
             if self.known is not None:
                 self.temperature = max(self.temperature, self.known)
 
-    def _fits_exactly(self) -> bool:
+    def seed(self, beliefs: Beliefs) -> None:
+        """Begin at the columns that message passing names, if they represent the signal exactly."""
+        support = np.flatnonzero(beliefs.probability > 0.5)
+        unknown = math.nan
+        self.log = [(T, k, unknown, rho, slab, unknown) for T, k, rho, slab in beliefs.log]
+        if not self._fits_exactly(support):
+            return
+        workspace = Workspace(self.problem, self.exact.size)
+        for j in self.exact:
+            workspace.add(int(j))  # or not, if those before represent it
+        if not self._fits_exactly(workspace.support):
+            return
+        workspace.refresh()
+        self.workspace = workspace
+        self.state = "found"
+        self.temperature = COLD * self.mean_square
+        self.rho = self.prior.mean(self.exact.size, self.problem.n_columns)
+        self.slab = float(np.mean(workspace.tableau.x[: self.n_ones] ** 2))
+
+    def _fits_exactly(self, support: NDArray[np.int64]) -> bool:
         """Whether least squares leaves nothing of the signal, and not by chance; keep what it needs.
 
         f degrees of freedom of a signal without structure are left with a fraction below δ of it with
         probability about δ^(f/2), and there are C(N, K) supports to choose from.
         """
-        support = self.workspace.support
         n, k = self.problem.n_columns, support.size
         if k >= self.problem.n_samples:
             return False

@@ -31,7 +31,8 @@ Floats = NDArray[np.float64]
 class EvidenceSchedule:
     """What an evidence annealing did: each attempt's sweeps per temperature and in all, and samples.
 
-    ``capped`` tells whether the last attempt was one with at most half as many columns as samples.
+    ``capped`` tells whether the last attempt was one with at most half as many columns as samples,
+    ``messages`` how often messages were passed before the first attempt.
     The temperatures follow from these and the seed.
     """
 
@@ -39,12 +40,17 @@ class EvidenceSchedule:
     sweeps: tuple[int, ...]
     n_samples: int
     capped: bool = False
+    messages: int = 0
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> EvidenceSchedule:
         """Read what ``dataclasses.asdict`` makes of one."""
         return cls(
-            tuple(data["tau"]), tuple(data["sweeps"]), int(data["n_samples"]), bool(data["capped"])
+            tuple(data["tau"]),
+            tuple(data["sweeps"]),
+            int(data["n_samples"]),
+            bool(data["capped"]),
+            int(data["messages"]),
         )
 
 
@@ -95,7 +101,7 @@ class EvidenceResult:
 
     @property
     def attempts(self) -> int:
-        """How often it was cooled."""
+        """How often it was cooled; not at all where message passing found the plan."""
         return len(self.schedule.tau)
 
     @property
@@ -107,7 +113,8 @@ class EvidenceResult:
     def trajectory(self) -> xarray.Dataset:
         """The run over its steps: noise variance T, size, residual variance / T, ρ, σ², acceptance.
 
-        σ² is of the coefficients of unit-norm columns for a signal of unit norm.
+        σ² is of the coefficients of unit-norm columns for a signal of unit norm. Where message
+        passing found the plan, the steps are its own.
         """
         import xarray as xr
 
@@ -129,7 +136,8 @@ class EvidenceResult:
                 f"noise        variance {self.noise_variance:.6g}",
                 f"ended        {self.state}: {_WORDS[self.state]}",
                 f"seed         {self.seed}",
-                f"time         {self.seconds:.3g} s, {self.attempts} attempt(s)",
+                f"time         {self.seconds:.3g} s, "
+                + (f"{self.attempts} attempt(s)" if self.attempts else "by message passing"),
             ]
         )
 
