@@ -9,9 +9,7 @@ def test_noiseless_plans_are_found_without_being_told_anything(alpha, rho_hat):
     found = 0
     for seed in range(5):
         instance = ensembles.planted(200, alpha, rho_hat, support="fixed", random_state=seed)
-        result = evidence_anneal(
-            instance.problem, max_messages=0, random_state=seed, n_samples=10
-        )
+        result = evidence_anneal(instance.problem, max_messages=0, random_state=seed, n_samples=10)
         recovered = instance.mse(result.coef) < 1e-6
         assert (result.state == "found") == recovered  # success shows itself
         found += recovered

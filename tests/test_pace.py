@@ -128,6 +128,8 @@ def test_a_time_limited_annealing_replays(instance, schedule, monkeypatch):
 def test_a_time_limited_population_replays(instance):
     arguments = {"population": 30, "random_state": 3}
     first = population_anneal(instance.problem, 12, time_limit=0.3, **arguments)
+    assert first.population <= 30
+    arguments["population"] = first.population
     again = population_anneal(instance.problem, 12, first.schedule, **arguments)
     np.testing.assert_array_equal(again.log_g, first.log_g)
     np.testing.assert_array_equal(again.support, first.support)
@@ -137,6 +139,8 @@ def test_a_time_limited_population_replays(instance):
 def test_a_time_limited_replica_exchange_replays(instance, size):
     first = temper(instance.problem, time_limit=0.4, random_state=3, **size)
     sweeps = {name: getattr(first, name) for name in ("n_sweeps", "n_pilot", "n_burn_in")}
+    if sweeps["n_pilot"] == 1:  # there was no time to find a ladder
+        sweeps["n_replicas"] = first.ladder.size
     again = temper(instance.problem, random_state=3, **size, **sweeps)
     np.testing.assert_array_equal(again.mean_energy, first.mean_energy)
     np.testing.assert_array_equal(again.best_supports, first.best_supports)

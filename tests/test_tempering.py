@@ -142,7 +142,7 @@ def test_files_summary_and_plot(result, path, tmp_path):
         ({"sizes": (4, 3)}, "k_min ≤ k_max"),
         ({"sizes": 3}, "pair"),
         ({"sizes": (1, 19)}, "rank of A, which is 18"),
-        ({"n_nonzero": 3, "n_sweeps": 5}, "n_sweeps"),
+        ({"n_nonzero": 3, "n_sweeps": 1}, "n_sweeps"),
         ({"n_nonzero": 3, "n_pilot": 0}, "n_pilot"),
         ({"n_nonzero": 3, "n_replicas": 1}, "n_replicas"),
         ({"n_nonzero": 3, "n_replicas": 10_000}, "n_replicas"),

@@ -142,8 +142,10 @@ def evidence_anneal(
         run.time_limit(time_limit)
         best = run.seeded(max_messages) or run.best(tau, max_attempts)
         posterior = Posterior(best)
-        n_samples = n_samples if schedule is None else schedule.n_samples
-        allowance = Allowance(run.ends[-1], None if schedule is None else n_samples)
+        allowance = Allowance(run.ends[-1])
+        if schedule is not None:
+            allowance = Allowance(number=schedule.sampling)
+            n_samples = schedule.sampling
         posterior.sample(n_samples, allowance)
         return posterior.result(run.seed, run.executed(allowance.used), time.perf_counter() - began)
 
@@ -164,23 +166,31 @@ class _Run:
         self.problem, self.size, self.prior, self.known = problem, size, prior, known
         self.seed, self.schedule, self.bar = seed, schedule, bar
         self.ends = [math.inf] * 4
+        self.to_settle = 0.0
         self.flops = SET_UP_FLOPS
         self.messages = 0
         self.taus: list[int] = []
         self.sweeps: list[int] = []
+        self.settling: list[int] = []
         self.capped = False
 
     def time_limit(self, seconds: float | None) -> None:
         """When message passing, attempts, the capped one, and sampling have to stop."""
         if seconds is not None:
             now = time.perf_counter()
-            self.ends = [now + share * seconds for share in (0.3, 0.7, 0.85, 0.97)]
+            self.ends = [now + share * seconds for share in (0.3, 0.6, 0.8, 0.97)]
+            self.to_settle = 0.1 * seconds
             self.flops = min(self.flops, FLOPS_PER_SECOND * 0.2 * seconds)
 
-    def executed(self, n_samples: int) -> EvidenceSchedule:
+    def executed(self, sampling: int) -> EvidenceSchedule:
         """What was run, to be run again."""
         return EvidenceSchedule(
-            tuple(self.taus), tuple(self.sweeps), n_samples, self.capped, self.messages
+            tuple(self.taus),
+            tuple(self.sweeps),
+            tuple(self.settling),
+            sampling,
+            self.capped,
+            self.messages,
         )
 
     def best(self, tau: int, max_attempts: int) -> EvidenceChain:
@@ -220,14 +230,17 @@ class _Run:
         """Cool a chain, and let it settle where it did not find the plan."""
         chain = self.new_chain(first)
         chain.cap(cap)
-        number = None if self.schedule is None else self.schedule.sweeps[len(self.taus)]
-        chain.allowance = Allowance(end, number)
+        a = len(self.taus)
+        s = self.schedule
+        cooling = chain.allowance = Allowance(end, None if s is None else s.sweeps[a])
         chain.cool(tau)
-        self.taus.append(tau)
-        self.sweeps.append(chain.allowance.used)
-        chain.allowance = Allowance()
+        settling = Allowance(end + self.to_settle, None if s is None else s.settling[a])
         if chain.state != "found":
+            chain.allowance = settling
             chain.settle(tau)
+        self.taus.append(tau)
+        self.sweeps.append(cooling.used)
+        self.settling.append(settling.used)
         return chain
 
     def search(self, tau: int, max_attempts: int) -> EvidenceChain:

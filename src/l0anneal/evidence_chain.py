@@ -266,6 +266,8 @@ class EvidenceChain:
     def settle(self, n_sweeps: int) -> None:
         """Adjust T and the hyperparameters to each other; note the evidence."""
         for _ in range(10):
+            if not self.allowance.more():
+                break
             moments = self.advance(n_sweeps)
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
             self._note(moments, ratio)
@@ -275,6 +277,7 @@ class EvidenceChain:
             )
             if self.known is None:
                 self.temperature *= min(2.0, max(0.5, ratio))
+        self.allowance = Allowance()
         self.mean_size = float(np.mean(moments.sizes))
         self.crowded = self.mean_size > CROWDED * self.problem.n_samples
         self.log_evidence = self._log_joint()

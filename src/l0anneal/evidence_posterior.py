@@ -13,7 +13,7 @@ from l0anneal.tableau import ENERGY, PIVOT, SIZE
 
 __all__ = ["Posterior"]
 
-BURN_IN = 20  # sweeps before those that count
+BURN_IN = 20  # sweeps before those that count, if there is time for more
 SLAB_WEIGHT = 6.0  # the prior on σ² weighs as much as so many columns
 
 
@@ -27,35 +27,40 @@ class Posterior:
         self.chain = chain
         self.rng = np.random.default_rng(chain.draws)
         self.centre = chain.slab  # of the prior on σ²
-        n = chain.problem.n_columns
+        self._clear()
+
+    def _clear(self) -> None:
+        n = self.chain.problem.n_columns
         self.chosen, self.first, self.second = np.zeros(n), np.zeros(n), np.zeros(n)
         self.sizes = np.zeros(n + 1)
         self.noise = self.rho = 0.0
+        self.counted = 0
 
     def sample(self, n_samples: int, allowance: Allowance) -> None:
-        """Average over ``n_samples`` sweeps, or as many as are allowed."""
+        """Average over ``n_samples`` sweeps after the burn-in, or as many as are allowed."""
         chain = self.chain
         chain.allowance = Allowance()
         noisy = chain.state != "found"
+        burn_in = BURN_IN if noisy else 0
         if noisy:
             chain.cap(max(chain.problem.n_samples // 2, chain.n_ones))
-            for _ in range(BURN_IN):
-                chain.advance(1)
-                self._draw()
-        while allowance.used < n_samples and allowance.more():
+        while allowance.used < burn_in + n_samples and allowance.more():
+            if allowance.used == burn_in:
+                self._clear()
             allowance.used += 1
             chain.advance(1)
             self._count()
             if noisy:
                 self._draw()
         for total in (self.chosen, self.first, self.second, self.sizes):
-            total /= allowance.used
-        self.noise /= allowance.used
-        self.rho /= allowance.used
+            total /= self.counted
+        self.noise /= self.counted
+        self.rho /= self.counted
 
     def _count(self) -> None:
         chain = self.chain
         p, mean, square = self._conditional()
+        self.counted += 1
         self.chosen += p
         self.first += p * mean
         self.second += p * square

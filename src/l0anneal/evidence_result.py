@@ -29,8 +29,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EvidenceSchedule:
-    """What an evidence annealing did: each attempt's sweeps per temperature and in all, and samples.
+    """What an evidence annealing did: sweeps per temperature, in all, to settle, and to sample.
 
+    Of each attempt, and at last of the posterior's sampling, whose first 20 sweeps are not averaged.
     ``capped`` tells whether the last attempt was one with at most half as many columns as samples,
     ``messages`` how often messages were passed before the first attempt.
     The temperatures follow from these and the seed.
@@ -38,7 +39,8 @@ class EvidenceSchedule:
 
     tau: tuple[int, ...]
     sweeps: tuple[int, ...]
-    n_samples: int
+    settling: tuple[int, ...]
+    sampling: int
     capped: bool = False
     messages: int = 0
 
@@ -48,7 +50,8 @@ class EvidenceSchedule:
         return cls(
             tuple(data["tau"]),
             tuple(data["sweeps"]),
-            int(data["n_samples"]),
+            tuple(data["settling"]),
+            int(data["sampling"]),
             bool(data["capped"]),
             int(data["messages"]),
         )

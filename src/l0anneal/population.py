@@ -27,6 +27,7 @@ import time
 from functools import cache
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -44,6 +45,10 @@ from l0anneal.workspace import Workspace
 __all__ = ["population_anneal"]
 
 Floats = NDArray[np.float64]
+
+HOT_SWEEPS = (
+    30  # a run with a time limit has time for so many sweeps at μ = 0, and more where it is cold
+)
 
 
 def population_anneal(
@@ -89,9 +94,10 @@ def population_anneal(
     keep_samples : bool
         Keep the population at every temperature, as ``result.samples``, not only the last one.
     time_limit : float, optional
-        Seconds, except the compilation of kernels. Where they are short there are fewer sweeps at
-        each temperature, down to one, and then the run ends before it is cold; the schedule that was
-        executed is in the result and replays it exactly. The longest run is the unlimited one.
+        Seconds, except the compilation of kernels. Where they are short the population is smaller
+        (``result.population``), then there are fewer sweeps at each temperature, down to one, and
+        then the run ends before it is cold. The schedule that was executed is in the result, and with
+        that population replays it exactly. The longest run is the unlimited one.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -139,6 +145,8 @@ def population_anneal(
             disable=not progress,
             leave=False,
         )
+        if time_limit is not None:
+            population = _affordable(problem, k, population, time_limit, n_jobs)
         with bar, Replicas(problem, k, population, seed, n_jobs) as replicas:
             run = _Run(replicas, np.random.default_rng(child(seed, 2)), keep_samples)
             if schedule is not None:
@@ -206,6 +214,19 @@ class _Clock:
             n = 0 if left < each else max(1, min(at_most, int(left / (each * n_temperatures))))
         self.last = now, max(n, 1)
         return n
+
+
+def _affordable(
+    problem: SparseProblem, k: int, population: int, seconds: float, n_jobs: int | None
+) -> int:
+    """How many replicas there is time for, by the speed of a few of them where that is least."""
+    n_pilots = 2 * effective_n_jobs(n_jobs if n_jobs is not None else 1)
+    with Replicas(problem, k, n_pilots, 0, n_jobs) as pilots:
+        pilots.sweep(0.0, 1)  # makes the threads' tableaus
+        began = time.perf_counter()
+        pilots.sweep(0.0, 1)
+        each = (time.perf_counter() - began) / n_pilots
+    return min(population, max(2, int(seconds / (HOT_SWEEPS * each))))
 
 
 @cache

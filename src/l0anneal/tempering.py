@@ -36,7 +36,7 @@ __all__ = ["temper"]
 
 Floats = NDArray[np.float64]
 
-LEAST_SWEEPS = 20
+LEAST_SWEEPS = 2
 PILOT_STAGES = (1, 2, 4)  # parts of the pilot; the ladder moves after each but the last
 FIRST_RUNGS = 16
 
@@ -97,7 +97,9 @@ def temper(
     time_limit : float, optional
         Seconds, except the compilation of kernels, that the run fills, a third of them with the
         pilot: the numbers of sweeps are then not given but found, and are in the result; given in
-        place of the time limit they replay it exactly. At least 20 sweeps are made.
+        place of the time limit they replay it exactly. Where it is too short for 16 replicas to be
+        made and moved a few times, there are fewer, and no pilot: then ``n_replicas`` belongs to
+        what replays it. With ``sizes``, a first survey of them is not limited.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -136,6 +138,8 @@ def temper(
     began = time.perf_counter()
     clock = None if time_limit is None else _Clock(began, time_limit)
     with one_blas_thread():
+        if clock and given is None and n_replicas is None:
+            n_replicas = clock.affordable(problem, most)
         first = _first_ladder(problem, most, n_replicas, mu_max) if given is None else given
         unit = problem.unit_energy
         total = None if clock else n_pilot + n_burn_in + n_sweeps
@@ -203,12 +207,21 @@ class _Clock:
     """The share of the time that is left, and when the first stage of the pilot has had its own."""
 
     def __init__(self, began: float, time_limit: float) -> None:
+        self.time_limit = time_limit
         self.deadline = began + 0.96 * time_limit
         self.first_stage = began + 0.04 * time_limit
 
     @property
     def left(self) -> float:
         return self.deadline - time.perf_counter()
+
+    def affordable(self, problem: SparseProblem, k: int) -> int | None:
+        """How many replicas, if there is no time for `FIRST_RUNGS`, by the speed of one at μ = 0."""
+        began = time.perf_counter()
+        with Rungs(problem, k, k, np.array([0.0]), 0, 1) as one:
+            one.round()
+        n = int(self.time_limit / (5 * (time.perf_counter() - began)))
+        return max(2, n) if n < FIRST_RUNGS else None
 
 
 def _pilot(
@@ -225,12 +238,15 @@ def _pilot(
     """
     done = 0
     if clock is not None:
+        began = time.perf_counter()
         while done == 0 or time.perf_counter() < clock.first_stage:
             rungs.round(learn=True)
             rungs.exchange()
             bar.update()
             done += 1
         n_pilot = done * sum(PILOT_STAGES) // PILOT_STAGES[0]
+        if done == 1 and n_pilot * (time.perf_counter() - began) > 0.5 * clock.left:
+            n_pilot = 1
     for stage, end in enumerate(np.cumsum(PILOT_STAGES) * n_pilot // sum(PILOT_STAGES)):
         if stage > 0 and tune and np.all(rungs.tried > 0):
             rungs.tune(n_replicas)
