@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import njit
 
-__all__ = ["inlined", "kernel"]
+__all__ = ["inlined", "kernel", "loop"]
 
 _HERE = Path(__file__).parent
 _SHARED = [
@@ -25,15 +25,29 @@ _DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SHARED)).hexdig
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call, or load it from the cache."""
-    function.__qualname__ += f".{_DIGEST}"
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
+    return _compiled(function)
+
+
+def loop(function: Callable[..., Any]) -> Any:
+    """A kernel that goes through proposals and keeps no count of references to arrays.
+
+    Numba counts them whenever an array is taken out of the tableau, which takes longer than all the
+    rest of a proposal. Without that count a kernel must not create an array, nor call one that
+    returns an array; views are allowed.
+    """
+    return _compiled(function, _nrt=False)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile ``function`` into each kernel that calls it.
 
     For what is called once per proposal: to hand over the sixteen arrays of a tableau takes longer
-    than to use them.
+    than to use them. What holds for a `loop` holds for it.
     """
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     function.__qualname__ += f".{_DIGEST}"
-    return njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
+    # ``_nrt`` is said to each, or else a kernel would have its caller's
+    return njit(cache=True, nogil=True, error_model="numpy", **{"_nrt": True} | options)(function)

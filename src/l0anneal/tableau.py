@@ -103,7 +103,7 @@ def empty_tableau(
         x=np.zeros(capacity),
         r=b.copy(),
         gamma=diag.copy(),
-        work=np.zeros((4, capacity)),
+        work=np.zeros((8, capacity)),
         used=np.zeros(gram.shape[0], dtype=np.int64),
         counts=np.zeros(5, dtype=np.int64),
         values=np.zeros(4),

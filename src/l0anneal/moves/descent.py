@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from l0anneal._kernel import kernel
+from l0anneal._kernel import loop
 from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
+from l0anneal.moves.row import slot_terms, swap_row
 from l0anneal.pivots import swap
-from l0anneal.tableau import SIZE, delta_swap, refresh, refresh_due
+from l0anneal.tableau import CAREFUL, SINGULARITY, SIZE, delta_swap, refresh, refresh_due
 
 __all__ = ["RESOLUTION", "descend"]
 
@@ -13,7 +14,7 @@ RESOLUTION = 1e-13  # a gain counts if it exceeds this fraction of ‖y‖²; sm
 ROUNDS = 20
 
 
-@kernel
+@loop
 def descend(t, stop, tally):  # type: ignore[no-untyped-def]
     """Walk down to a swap-local minimum: no exchange of one column lowers the energy.
 
@@ -28,16 +29,27 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
     if n_ones == 0:
         tally[PROPOSED] = n_zeros
     tried = 0
+    freed, lost, room, delta = (
+        t.work[4, :n_ones],
+        t.work[5, :n_ones],
+        t.work[6, :n_ones],
+        t.work[7, :n_ones],
+    )
+    slot_terms(t, freed, lost, room)
     if tally[ACCEPTED] >= ROUNDS * t.b.size:
         tally[PROPOSED] = n_zeros
     while tally[PROPOSED] < n_zeros and tried < stop:
         p = tally[OUTSIDE]
         best = np.inf
         slot = -1
+        if t.values[SINGULARITY] * CAREFUL < 1.0:
+            swap_row(t, p, freed, lost, delta)
+        else:
+            for k in range(n_ones):
+                delta[k] = delta_swap(t, k, p)
         for k in range(n_ones):
-            delta = delta_swap(t, k, p)
-            if delta < best:
-                best = delta
+            if delta[k] < best:
+                best = delta[k]
                 slot = k
         gained = False
         if best < -RESOLUTION:
@@ -54,6 +66,7 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
             tally[PROPOSED] = 0
             if refresh_due(t) and not refresh(t):
                 return SINGULAR
+            slot_terms(t, freed, lost, room)
         else:
             tally[PROPOSED] += 1
         tally[OUTSIDE] = (p + 1) % n_zeros

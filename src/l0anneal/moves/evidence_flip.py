@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from l0anneal._kernel import kernel
+from l0anneal._kernel import inlined, loop
 from l0anneal.moves.outcome import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.pivots import add, remove, swap
 from l0anneal.rng import below, uniform
@@ -22,7 +22,7 @@ from l0anneal.tableau import PIVOT, SIZE, delta_swap, refresh, refresh_due
 __all__ = ["evidence_flip", "log_odds_in", "log_odds_out", "log_odds_swap"]
 
 
-@kernel
+@inlined
 def log_odds_in(t, p, mu, log_ridge, log_odds):  # type: ignore[no-untyped-def]
     """Log ratio of the weights with and without outside column p."""
     gamma = t.gamma[p]
@@ -31,14 +31,14 @@ def log_odds_in(t, p, mu, log_ridge, log_odds):  # type: ignore[no-untyped-def]
     return log_odds - 0.5 * (math.log(gamma) - log_ridge) + 0.5 * mu * t.r[p] * t.r[p] / gamma
 
 
-@kernel
+@inlined
 def log_odds_out(t, k, mu, log_ridge, log_odds):  # type: ignore[no-untyped-def]
     """Log ratio of the weights without and with slot k."""
     u = t.U[k, k]
     return -0.5 * (math.log(u) + log_ridge) - 0.5 * mu * t.x[k] * t.x[k] / u - log_odds
 
 
-@kernel
+@inlined
 def log_odds_swap(t, k, p, mu):  # type: ignore[no-untyped-def]
     """Log ratio of the weights after and before slot k is exchanged for outside column p."""
     w = t.W[p, k]
@@ -48,7 +48,7 @@ def log_odds_swap(t, k, p, mu):  # type: ignore[no-untyped-def]
     return -0.5 * math.log(gamma * t.U[k, k]) - mu * delta_swap(t, k, p)
 
 
-@kernel
+@loop
 def evidence_flip(t, state, mu, log_ridge, log_odds, largest, stop, tally):  # type: ignore[no-untyped-def]
     """Metropolis on supports of at most ``largest`` columns, or, with ``largest`` 0, of one size.
 

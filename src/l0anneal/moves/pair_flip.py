@@ -2,7 +2,7 @@
 
 import math
 
-from l0anneal._kernel import kernel
+from l0anneal._kernel import loop
 from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.pivots import swap
 from l0anneal.rng import below, uniform
@@ -11,7 +11,7 @@ from l0anneal.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due
 __all__ = ["pair_flip"]
 
 
-@kernel
+@loop
 def pair_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
     """Algorithm 1 of the paper, with min for its max: Metropolis at inverse temperature mu.
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from l0anneal._kernel import kernel
+from l0anneal._kernel import loop
 from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.pivots import add, remove, swap
 from l0anneal.rng import below, uniform
@@ -21,7 +21,7 @@ from l0anneal.tableau import (
 __all__ = ["size_flip"]
 
 
-@kernel
+@loop
 def size_flip(t, state, mu, weights, least, gain, visits, stop, energies, tally):  # type: ignore[no-untyped-def]
     """Metropolis on the supports of ``least`` to ``least + weights.size − 1`` columns.
 
