@@ -16,6 +16,7 @@ from l0anneal import (
     anneal,
     ensembles,
     evidence_anneal,
+    kick_search,
 )
 from l0anneal._compile import warm_up
 from l0anneal.cli import main
@@ -226,7 +227,7 @@ def test_solve_with_k_and_a_diagnosis(files, capsys):
     answer = json.loads(out)
     assert len(answer["support"]) == 4
     assert answer["diagnosis"]["verdict"] == "agreed"
-    again = anneal(files.problem, 4, Schedule.from_dict(answer["schedule"]), random_state=3)
+    again = kick_search(files.problem, 4, n_kicks=answer["n_kicks"], random_state=3)
     assert again.support.tolist() == answer["support"]
     code, out, _ = solved(capsys, *arguments)
     assert code == 0

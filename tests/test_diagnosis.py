@@ -10,6 +10,7 @@ from l0anneal import (
     diagnose,
     ensembles,
     evidence_anneal,
+    kick_search,
     population_anneal,
     solve,
     temper,
@@ -97,7 +98,7 @@ def test_solve_with_and_without_k():
     assert solve(problem, random_state=0).support.tolist() == [3, 30]
     result = solve(problem, 2, time_limit=0.2, random_state=0)
     assert result.support.tolist() == [3, 30]
-    again = anneal(problem, 2, result.schedule, random_state=result.seed)
+    again = kick_search(problem, 2, n_kicks=result.n_kicks, random_state=result.seed)
     assert again.energy == result.energy
     assert solve(problem, 0, time_limit=0.05).support.size == 0
     with pytest.raises(ValueError, match="time_limit"):

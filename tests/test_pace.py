@@ -11,6 +11,7 @@ from l0anneal import (
     anneal,
     ensembles,
     evidence_anneal,
+    kick_search,
     population_anneal,
     temper,
 )
@@ -190,6 +191,7 @@ def test_limits_are_kept(limit):
         "population": lambda limit: population_anneal(instance.problem, 80, time_limit=limit),
         "temper": lambda limit: temper(instance.problem, 80, time_limit=limit),
         "evidence": lambda limit: evidence_anneal(hopeless.problem, time_limit=limit),
+        "kicks": lambda limit: kick_search(instance.problem, 80, time_limit=limit),
     }
     for name, call in calls.items():
         call(0.1)  # compiled

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from l0anneal.diagnosis import Diagnosis, diagnose
     from l0anneal.evidence import evidence_anneal
     from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
+    from l0anneal.kicks import kick_search
+    from l0anneal.kicks_result import KickResult
     from l0anneal.linear_model import AnnealedSubsetRegressor
     from l0anneal.pace import AdaptiveSchedule
     from l0anneal.path_display import SubsetPathDisplay
@@ -34,6 +36,7 @@ __all__ = [
     "Diagnosis",
     "EvidenceResult",
     "EvidenceSchedule",
+    "KickResult",
     "PopulationResult",
     "RunTooShort",
     "Schedule",
@@ -46,6 +49,7 @@ __all__ = [
     "diagnose",
     "ensembles",
     "evidence_anneal",
+    "kick_search",
     "population_anneal",
     "solve",
     "sparse_encode",
@@ -62,6 +66,7 @@ _HOMES = {
     "AnnealedSparseCoder": "coding",
     "EvidenceResult": "evidence_result",
     "EvidenceSchedule": "evidence_result",
+    "KickResult": "kicks_result",
     "PopulationResult": "population_result",
     "RunTooShort": "tempering_result",
     "Schedule": "schedules",
@@ -72,6 +77,7 @@ _HOMES = {
     "anneal": "annealing",
     "choose": "selection",
     "evidence_anneal": "evidence",
+    "kick_search": "kicks",
     "population_anneal": "population",
     "subset_path": "selection",
     "diagnose": "diagnosis",

@@ -15,6 +15,7 @@ from l0anneal.diagnosis import diagnose
 from l0anneal.evidence_result import EvidenceResult
 from l0anneal.experiments.cli import register as register_experiments
 from l0anneal.files import read_matrix, read_vector
+from l0anneal.kicks_result import KickResult
 from l0anneal.pace import AdaptiveSchedule
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
@@ -163,6 +164,8 @@ def solve_command(
         result.save(out)
         if not as_json:
             print(f"result written to {out}")
+    if isinstance(result, KickResult) and result.interrupted:
+        raise typer.Exit(130)
 
 
 def _check_outputs(out: Path | None, plot: Path | None) -> None:
@@ -220,7 +223,12 @@ def _evidence_json(result: EvidenceResult) -> dict[str, Any]:
     }
 
 
-def _as_json(result: AnnealResult) -> dict[str, Any]:
+def _as_json(result: AnnealResult | KickResult) -> dict[str, Any]:
+    own: dict[str, Any] = (
+        {"n_kicks": result.n_kicks.tolist()}
+        if isinstance(result, KickResult)
+        else {"move": result.move, "schedule": result.schedule.to_dict()}
+    )
     return {
         "support": result.support.tolist(),
         "coef": result.coef[result.support].tolist(),
@@ -232,9 +240,8 @@ def _as_json(result: AnnealResult) -> dict[str, Any]:
         "n_agree": result.n_agree,
         "interrupted": result.interrupted,
         "seed": result.seed,
-        "move": result.move,
         "seconds": result.seconds,
-        "schedule": result.schedule.to_dict(),
+        **own,
     }
 
 
@@ -262,7 +269,7 @@ def _print_evidence(result: EvidenceResult) -> None:
     console.print(result.summary())
 
 
-def _print(result: AnnealResult, out: Path | None) -> None:
+def _print(result: AnnealResult | KickResult, out: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -31,6 +31,7 @@ from l0anneal.tableau import (
     MOVES,
     PIVOT,
     SIZE,
+    copy_tableau,
     refresh,
     refresh_due,
 )
@@ -156,29 +157,15 @@ def _kick(t, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _copy(source, target):  # type: ignore[no-untyped-def]
-    """Make one tableau the copy of another, which takes less time than a refresh."""
-    target.ones[:] = source.ones
-    target.zeros[:] = source.zeros
-    target.U[:] = source.U
-    target.W[:] = source.W
-    target.x[:] = source.x
-    target.r[:] = source.r
-    target.gamma[:] = source.gamma
-    target.counts[:] = source.counts
-    target.values[:] = source.values
-
-
-@kernel
 def _search(t, best, n_kicks, state):  # type: ignore[no-untyped-def]
     """Descend, then kick and descend; leave the tableau of the best support in ``best``."""
-    _copy(t, best)
+    copy_tableau(t, best)
     sound = _descend(t, 0)
     for kick in range(n_kicks + 1):
         if sound and t.values[ENERGY] < best.values[ENERGY] - RESOLUTION:
-            _copy(t, best)
+            copy_tableau(t, best)
         elif not sound or t.values[ENERGY] > best.values[ENERGY] + RESOLUTION:
-            _copy(best, t)
+            copy_tableau(best, t)
         if kick < n_kicks:
             sound = _kick(t, state) and _descend(t, below(state, t.counts[SIZE]))
 

@@ -24,6 +24,8 @@ from l0anneal._blas import one_blas_thread
 from l0anneal.annealing import anneal
 from l0anneal.chains import Chain, Run
 from l0anneal.evidence_result import EvidenceResult
+from l0anneal.kicks import kick_search
+from l0anneal.kicks_result import KickResult
 from l0anneal.population_result import PopulationResult
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
@@ -83,12 +85,12 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
 
     Parameters
     ----------
-    result : AnnealResult, EvidenceResult, PopulationResult or TemperResult
+    result : AnnealResult, KickResult, EvidenceResult, PopulationResult or TemperResult
         What a sampler returned.
     problem : SparseProblem, optional
-        The problem it was run on. With it, a single annealing chain is given a second one for
-        comparison, and the run is heated back to see where it fell out of equilibrium; that takes
-        about as long as the run did.
+        The problem it was run on. With it, a single chain is given a second one for comparison, and
+        an annealing is heated back to see where it fell out of equilibrium; that takes about as long
+        as the run did.
 
     Examples
     --------
@@ -100,6 +102,8 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
     """
     if isinstance(result, AnnealResult):
         return _of_annealing(result, problem)
+    if isinstance(result, KickResult):
+        return _of_kicks(result, problem)
     if isinstance(result, EvidenceResult):
         return _of_evidence(result)
     if isinstance(result, PopulationResult):
@@ -122,81 +126,140 @@ def gauge(coefs: Floats) -> float:
 
 
 def _of_annealing(result: AnnealResult, problem: SparseProblem | None) -> Diagnosis:
-    n, m, k = result.n_columns, result.n_samples, result.support.size
+    said = _Said(result)
     coefs = result.chain_coefs
-    reasons: list[str] = []
-    advice: list[str] = []
     if problem is not None and len(coefs) == 1:
         other = anneal(
             problem,
-            k,
+            result.support.size,
             result.schedule,
             move=result.move,
             n_pairs=result.n_pairs,
             random_state=np.random.SeedSequence(result.seed, spawn_key=(1,)),
         )
-        coefs = np.vstack((coefs, other.coef))
-        reasons.append("a second chain was run for comparison")
-    value = gauge(coefs)
-    exact = result.energy <= EXACT * result.signal_energy and k < m
-    if exact:
-        verdict = "exact"
-        reasons.append(f"{k} columns, fewer than the {m} samples, leave nothing of the signal")
-        if value > DISAGREE:
-            reasons.append(f"though not all chains found them (D/Q = {value:.2g})")
-    elif math.isnan(value):
-        verdict = "unknown"
-        reasons.append("a single chain cannot tell whether it is trapped")
-        advice.append("run n_chains=2 or more, or give diagnose the problem")
-    elif value <= AGREE:
-        verdict = "agreed"
-        reasons.append(f"{len(coefs)} chains have the same coefficients (D/Q = {value:.2g})")
-    else:
-        verdict = "trapped" if value > DISAGREE else "doubtful"
-        reasons.append(
-            f"{len(coefs)} chains ended with different coefficients (D/Q = {value:.2g}; 0: the same, "
-            "1: nothing in common)"
-        )
+        coefs = said.a_second_chain(coefs, other.coef)
+    value = said.of_agreement(coefs)
     behind = _ageing(result, problem) if problem is not None else {}
     if behind:
         if math.isnan(behind["fell_behind"]):
-            reasons.append("heating back retraces the cooling: the run was in equilibrium")
+            said.reasons.append("heating back retraces the cooling: the run was in equilibrium")
         else:
-            reasons.append(
+            said.reasons.append(
                 f"below T = {behind['fell_behind']:.2g} the cooling lags behind the heating back, by up "
                 f"to {behind['hysteresis']:.0%} of the distortion: the run fell out of equilibrium there"
             )
-    theory = _noise_limit(m / n, k / n, result.signal_energy / m)
-    if math.isfinite(theory):
-        ratio = result.distortion / theory
-        what = (
-            "far below it: the signal has structure"
-            if ratio < 0.5
-            else "near it: nothing here that k random columns could not do"
-            if ratio < 2
-            else "above it: a longer run would find better columns"
-        )
-        reasons.append(
-            f"distortion {result.distortion:.3g}; the limit for a signal without structure is "
-            f"{theory:.3g} (random dictionary): {what}"
-        )
-    if verdict in ("trapped", "doubtful"):
-        advice.append("cool more slowly: a larger tau, or time_limit")
-        advice.append("if k is a guess, try a smaller one: it suppresses metastable states")
-        advice.append("if the signal is sparse: evidence_anneal, which is not caught in this trap")
-    if result.interrupted:
-        advice.append("the run was cut short: let it end")
+    theory = said.of_theory()
+    said.advise("cool more slowly: a larger tau, or time_limit")
     return Diagnosis(
-        verdict=verdict,
+        verdict=said.verdict,
         gauge=value,
         hysteresis=behind.get("hysteresis", math.nan),
         fell_behind=behind.get("fell_behind", math.nan),
         distortion=result.distortion,
         theory_distortion=theory,
-        reasons=tuple(reasons),
-        advice=tuple(advice),
+        reasons=tuple(said.reasons),
+        advice=tuple(said.advice),
         curves=behind.get("curves", {}),
     )
+
+
+def _of_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
+    said = _Said(result)
+    coefs = result.chain_coefs
+    if problem is not None and len(coefs) == 1:
+        other = kick_search(
+            problem,
+            result.support.size,
+            n_kicks=[0, int(result.n_kicks[0])],
+            n_chains=2,
+            random_state=np.random.SeedSequence(result.seed, spawn_key=(1,)),
+        )
+        coefs = said.a_second_chain(coefs, other.chain_coefs[1])
+    value = said.of_agreement(coefs)
+    theory = said.of_theory()
+    said.advise("search longer: a larger n_kicks, or time_limit")
+    return Diagnosis(
+        verdict=said.verdict,
+        gauge=value,
+        distortion=result.distortion,
+        theory_distortion=theory,
+        reasons=tuple(said.reasons),
+        advice=tuple(said.advice),
+    )
+
+
+class _Said:
+    """The words about a search for k columns, as they come together."""
+
+    def __init__(self, result: AnnealResult | KickResult) -> None:
+        self.result = result
+        self.verdict = "unknown"
+        self.reasons: list[str] = []
+        self.advice: list[str] = []
+
+    def a_second_chain(self, coefs: Floats, other: Floats) -> Floats:
+        self.reasons.append("a second chain was run for comparison")
+        return np.vstack((coefs, other))
+
+    def of_agreement(self, coefs: Floats) -> float:
+        """The verdict; returns D/Q."""
+        result, value = self.result, gauge(coefs)
+        m, k = result.n_samples, result.support.size
+        if result.energy <= EXACT * result.signal_energy and k < m:
+            self.verdict = "exact"
+            self.reasons.append(
+                f"{k} columns, fewer than the {m} samples, leave nothing of the signal"
+            )
+            if value > DISAGREE:
+                self.reasons.append(f"though not all chains found them (D/Q = {value:.2g})")
+        elif math.isnan(value):
+            self.reasons.append("a single chain cannot tell whether it is trapped")
+            self.advice.append("run n_chains=2 or more, or give diagnose the problem")
+        elif value <= AGREE:
+            self.verdict = "agreed"
+            self.reasons.append(
+                f"{len(coefs)} chains have the same coefficients (D/Q = {value:.2g})"
+            )
+        else:
+            self.verdict = "trapped" if value > DISAGREE else "doubtful"
+            self.reasons.append(
+                f"{len(coefs)} chains ended with different coefficients (D/Q = {value:.2g}; 0: the "
+                "same, 1: nothing in common)"
+            )
+        return value
+
+    def of_theory(self) -> float:
+        """Compare with a signal without structure; returns the distortion of theory."""
+        result = self.result
+        n, m, k = result.n_columns, result.n_samples, result.support.size
+        theory = _noise_limit(m / n, k / n, result.signal_energy / m)
+        if math.isfinite(theory):
+            ratio = result.distortion / theory
+            what = (
+                "far below it: the signal has structure"
+                if ratio < 0.5
+                else "near it: nothing here that k random columns could not do"
+                if ratio < 2
+                else "above it: a longer run would find better columns"
+            )
+            self.reasons.append(
+                f"distortion {result.distortion:.3g}; the limit for a signal without structure is "
+                f"{theory:.3g} (random dictionary): {what}"
+            )
+        return theory
+
+    def advise(self, first: str) -> None:
+        """What to do next."""
+        if self.verdict in ("trapped", "doubtful"):
+            self.advice.append(first)
+            self.advice.append(
+                "if k is a guess, try a smaller one: it suppresses metastable states"
+            )
+            self.advice.append(
+                "if the signal is sparse: evidence_anneal, which is not caught in this trap"
+            )
+        if self.result.interrupted:
+            self.advice.append("the run was cut short: let it end")
 
 
 def _ageing(result: AnnealResult, problem: SparseProblem) -> dict[str, Any]:

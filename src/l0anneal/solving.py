@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from joblib import effective_n_jobs
 
-from l0anneal._blas import one_blas_thread
 from l0anneal._checks import check_time_limit
-from l0anneal._compile import warm_up
-from l0anneal.annealing import anneal
 from l0anneal.evidence import evidence_anneal
 from l0anneal.evidence_result import EvidenceResult
+from l0anneal.kicks import kick_search
+from l0anneal.kicks_result import KickResult
 from l0anneal.problem import SparseProblem
-from l0anneal.results import AnnealResult
-from l0anneal.schedules import Schedule
 from l0anneal.seeds import RandomState
 
 __all__ = ["solve"]
 
 DEFAULT_SECONDS = 2.0
-TEMPERATURES = 60
-# where supports of noise relax slowly: hotter, and colder, time is wasted
-FIRST_MU, LAST_MU = 6.0, 0.5  # in units of the automatic schedule's hot and cold end
-ENDLESS = 10**6  # sweeps, to be cut down to the time
 
 
 def solve(
@@ -32,7 +25,7 @@ def solve(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
-) -> AnnealResult | EvidenceResult:
+) -> KickResult | EvidenceResult:
     """Find the best columns for a signal: the sampler and its settings are chosen for you.
 
     Parameters
@@ -43,19 +36,19 @@ def solve(
         k, how many columns. If it is not known, the evidence sampler finds how many there are, and
         how sure each of them is.
     time_limit : float, optional
-        Seconds. With k the run fills them, 2 by default: more time, less distortion. Without k it ends
-        as soon as it knows.
+        Seconds. With k the run fills them, 2 by default: more time, less distortion. It ends before
+        that where nothing of the signal is left, and without k as soon as it knows.
     n_jobs : int, optional
         With k: threads, each with a chain of its own (−1: all cores). Unlike elsewhere in this package
         they change the result: more cores, more chains.
     random_state : None, int, SeedSequence or Generator
-        With k, the result's ``schedule`` and ``seed``, given to `anneal`, give it again exactly.
+        With k, the result's ``n_kicks`` and ``seed``, given to `kick_search`, give it again exactly.
     progress : bool
         Show a bar.
 
     Returns
     -------
-    AnnealResult or EvidenceResult
+    KickResult or EvidenceResult
         With k or without. Either has ``support``, ``coef``, ``distortion`` and ``summary()``, and can
         be given to `diagnose`.
 
@@ -76,16 +69,9 @@ def solve(
         return evidence_anneal(
             problem, time_limit=time_limit, random_state=random_state, progress=progress
         )
-    k = problem.check_size(n_nonzero)
-    warm_up()
-    with one_blas_thread():
-        ends = Schedule.automatic(problem, k, n=20).mu
-    last = LAST_MU * ends[-1] or 1.0
-    first = min(FIRST_MU * ends[2], last)
-    return anneal(
+    return kick_search(
         problem,
-        k,
-        Schedule.geometric(first, last, TEMPERATURES, ENDLESS),
+        n_nonzero,
         n_chains=effective_n_jobs(n_jobs if n_jobs is not None else 1),
         n_jobs=n_jobs,
         time_limit=DEFAULT_SECONDS if time_limit is None else time_limit,

@@ -12,6 +12,7 @@ from l0anneal.moves import DONE, SINGULAR, descend, pair_flip_direct
 from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.moves.multi_flip import MOST_PAIRS
 from l0anneal.moves.outcome import ACCEPTED, FULL, PROPOSED
+from l0anneal.moves.pursuit import pursue
 from l0anneal.pivots import add
 from l0anneal.problem import SparseProblem
 from l0anneal.tableau import (
@@ -168,7 +169,13 @@ class Workspace:
     def fill_greedily(self, size: int) -> None:
         """Grow the support to ``size``, each time by the column that lowers the energy most."""
         t = self.tableau
-        while (n_ones := int(t.counts[SIZE])) < size:
+        while True:
+            while (outcome := pursue(t, size)) >= 0:
+                self.bring(outcome)
+            n_ones = int(t.counts[SIZE])
+            if outcome == DONE:
+                break
+            # the best column may not join: the next best that may
             n_zeros = t.b.size - n_ones
             gamma = t.gamma[:n_zeros]
             gain = np.where(gamma > PIVOT, t.r[:n_zeros] ** 2 / np.maximum(gamma, PIVOT), -1.0)
@@ -195,6 +202,11 @@ class Workspace:
                 self.grow(min(2 * self.tableau.ones.size + 8, self.problem.n_columns))
             else:
                 self.bring(outcome)
+
+    def spare(self) -> Tableau:
+        """A second tableau of this problem that shares what does not depend on the support."""
+        own = ("ones", "zeros", "U", "W", "x", "r", "gamma", "work", "counts", "values")
+        return self.tableau._replace(**{name: getattr(self.tableau, name).copy() for name in own})
 
     def descend(self) -> int:
         """Walk down to a swap-local minimum; return the swaps made."""

@@ -1,0 +1,237 @@
+"""Iterated descent: kick a support out of its minimum, walk down, and mostly stay where that ends.
+
+At zero temperature the landscape is seen through its swap-local minima alone. A kick exchanges a few
+random columns; the descent after it costs a few exchanges, each O(NK) like an accepted pair flip. Of the
+minima it comes to, those not much higher than the last are accepted (`moves.kick`): annealing on the
+minima instead of on the supports, at a temperature that steers itself. It samples no law, so it has no
+entropies; for the lowest distortion in a given time it is the best of our samplers (benchmarks).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
+
+from l0anneal._blas import one_blas_thread
+from l0anneal._checks import check_time_limit, whole
+from l0anneal._compile import patience, tiny_problem, warm_up
+from l0anneal.kicks_result import KickResult
+from l0anneal.moves.kick import BEST, KICKS, kick
+from l0anneal.problem import SparseProblem
+from l0anneal.rng import stream
+from l0anneal.seeds import RandomState, child, seed_of
+from l0anneal.tableau import ENERGY, SIZE
+from l0anneal.workspace import Workspace
+
+__all__ = ["kick_search"]
+
+FIRST_SLACK = 0.05  # as a part of the first minimum's energy
+EXACT = 1e-13  # energy in the engine's units at which nothing is left to be gained
+PAUSE = 0.01  # seconds of kicks between two looks at the clock
+
+
+def kick_search(
+    problem: SparseProblem,
+    n_nonzero: int,
+    *,
+    n_kicks: int | Sequence[int] = 1000,
+    n_chains: int = 1,
+    n_jobs: int | None = None,
+    initial_support: ArrayLike | None = None,
+    time_limit: float | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+    on_interrupt: str = "raise",
+) -> KickResult:
+    """Find the best ``n_nonzero`` columns by descents, each after a kick to the support.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        A and y.
+    n_nonzero : int
+        k, the size of the support.
+    n_kicks : int, or one for each chain
+        How long to search. A chain ends before if nothing of the signal is left.
+    n_chains, n_jobs : int
+        Independent chains, the best of which wins, and threads to run them in (−1: all cores). The
+        first starts at the greedy support (orthogonal least squares), the others at random ones. The
+        result does not depend on ``n_jobs``.
+    initial_support : array of k column indices, optional
+        Where every chain starts.
+    time_limit : float, optional
+        Seconds, except the compilation of kernels, in place of ``n_kicks``. The numbers of kicks are
+        in the result, and given in place of the limit they give it again exactly.
+    random_state : None, int, SeedSequence or Generator
+        One seed, one result.
+    progress : bool
+        Show a bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far.
+
+    Returns
+    -------
+    KickResult
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles, kick_search
+    >>> instance = ensembles.planted(60, 0.8, 0.1, support="fixed", random_state=1)
+    >>> result = kick_search(instance.problem, 6, random_state=0)
+    >>> bool((result.support == instance.support).all())
+    True
+    """
+    k = problem.check_size(n_nonzero)
+    n_chains = whole("n_chains", n_chains, 1)
+    each = [n_kicks] * n_chains if np.ndim(n_kicks) == 0 else list(n_kicks)  # type: ignore[arg-type]
+    each = [whole("n_kicks", n, 0) for n in each]
+    if len(each) != n_chains:
+        raise ValueError(f"n_kicks has {len(each)} numbers for {n_chains} chain(s)")
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
+    check_time_limit(time_limit)
+    start = None if initial_support is None else problem.check_support(initial_support, k)
+    seed = seed_of(random_state)
+    _warm_up()
+    began = time.perf_counter()
+    n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
+    run = _Run(problem, k, seed, start)
+    if time_limit is not None:
+        each = [2**62] * n_chains
+        run.seconds = 0.97 * time_limit * n_threads / n_chains
+        run.deadline = began + 0.97 * time_limit
+    total = sum(each) if time_limit is None else None
+    with one_blas_thread(), tqdm(total=total, unit="kick", disable=not progress) as run.bar:
+        _ = (
+            problem.gram if problem.gram_is_whole else problem.unit_columns
+        )  # before threads share it
+        chains = [_Chain(run, c, n) for c, n in enumerate(each)]
+        interrupted = _run(run, chains, n_threads, on_interrupt)
+        chains = [chain for chain in chains if chain.best.size == k and chain.begun]
+        supports = [np.sort(chain.best) for chain in chains]
+        fits = [problem.least_squares(support) for support in supports]
+    coefs = np.zeros((len(supports), problem.n_columns))
+    for row, support, (x, _) in zip(coefs, supports, fits):
+        row[support] = x
+    energies = np.array([energy for _, energy in fits])
+    best = int(np.argmin(energies))
+    return KickResult(
+        support=supports[best],
+        coef=coefs[best],
+        energy=float(energies[best]),
+        signal_energy=problem.signal_energy,
+        n_samples=problem.n_samples,
+        chain_energies=energies,
+        chain_supports=np.stack(supports),
+        chain_coefs=coefs,
+        n_kicks=np.array([chain.at[KICKS] for chain in chains]),
+        seed=seed,
+        seconds=time.perf_counter() - began,
+        interrupted=interrupted,
+    )
+
+
+class _Run:
+    """What the chains have in common."""
+
+    def __init__(
+        self, problem: SparseProblem, k: int, seed: int, start: NDArray[np.int64] | None
+    ) -> None:
+        self.problem, self.k, self.seed, self.start = problem, k, seed, start
+        self.seconds = self.deadline = math.inf
+        self.stop = threading.Event()
+        self.bar: Any = None
+
+
+class _Chain:
+    """One chain; `go` may be called in a thread."""
+
+    def __init__(self, run: _Run, number: int, n_kicks: int) -> None:
+        self.run, self.number, self.n_kicks = run, number, n_kicks
+        self.at = np.zeros(8, dtype=np.int64)
+        self.best: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.begun = False
+
+    def go(self) -> None:
+        run = self.run
+        end = min(run.deadline, time.perf_counter() + run.seconds)
+        workspace = self._begin()
+        t = workspace.tableau
+        held = workspace.spare()
+        energy = float(t.values[ENERGY])
+        left = run.problem.unit_signal + energy
+        levels = np.array([energy, energy, FIRST_SLACK * left])
+        state = stream(child(run.seed, self.number))
+        if not 0 < run.k < run.problem.n_columns:
+            self.n_kicks = 0
+        batch = 1
+        while self.at[KICKS] < self.n_kicks and not run.stop.is_set():
+            if run.problem.unit_signal + levels[BEST] < EXACT:
+                break
+            now = time.perf_counter()
+            if now >= end:
+                break
+            stop = min(self.n_kicks, int(self.at[KICKS]) + batch)
+            before = int(self.at[KICKS])
+            workspace.run(kick, held, state, stop, levels, self.best, self.at)
+            took = time.perf_counter() - now
+            run.bar.update(int(self.at[KICKS]) - before)
+            fits = PAUSE / max(took / batch, 1e-9)
+            batch = max(1, int(min(2 * batch, fits, (end - now - took) * fits / PAUSE)))
+
+    def _begin(self) -> Workspace:
+        """The first minimum."""
+        run = self.run
+        workspace = Workspace(run.problem, run.k)
+        if run.start is not None:
+            workspace.begin_at(run.start)
+        elif self.number == 0:
+            workspace.fill_greedily(run.k)
+        else:
+            rng = np.random.default_rng(child(run.seed, self.number, 1))
+            workspace.fill(run.k, rng.permutation(run.problem.n_columns))
+        workspace.descend()
+        self.best = workspace.tableau.ones[: workspace.tableau.counts[SIZE]].copy()
+        self.begun = True
+        return workspace
+
+
+def _run(run: _Run, chains: list[_Chain], n_threads: int, on_interrupt: str) -> bool:
+    """Run the chains; whether they were interrupted and that is to be lived with."""
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal") as pool:
+        tasks = [pool.submit(chain.go) for chain in chains]
+        try:
+            wait(tasks, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            run.stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            if on_interrupt == "raise" or not any(chain.begun for chain in chains):
+                raise
+            return True
+        finally:
+            run.stop.set()
+    for task in tasks:
+        task.result()
+    return False
+
+
+@cache
+def _warm_up() -> None:
+    """Compile what only this search uses."""
+    warm_up()
+    with patience():
+        workspace = Workspace(tiny_problem(), 2)
+        workspace.fill_greedily(2)
+        state = stream(np.random.SeedSequence(0))
+        best, at = np.empty(2, dtype=np.int64), np.zeros(8, dtype=np.int64)
+        workspace.run(kick, workspace.spare(), state, 1, np.zeros(3), best, at)

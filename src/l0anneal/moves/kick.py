@@ -1,0 +1,78 @@
+"""Kick and descend: exchange a few columns at random, walk down again, and see whether to stay there."""
+
+import math
+
+from l0anneal._kernel import kernel
+from l0anneal.moves.descent import RESOLUTION, descend
+from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.pivots import swap
+from l0anneal.rng import below
+from l0anneal.tableau import ENERGY, SIZE, copy_tableau, refresh, refresh_due
+
+__all__ = ["BEST", "FEWEST", "HERE", "KICKS", "MOST", "PHASE", "SLACK", "kick"]
+
+FEWEST, MOST = 2, 4  # columns that a kick exchanges
+STAYS = 0.9  # part of the kicks after which it stays; the slack is steered towards it
+STEERING = 0.1  # by how much log slack changes at a kick
+# indices into ``levels``: energy of the minimum it is at, lowest energy, how much higher it may go
+HERE, BEST, SLACK = range(3)
+# indices into ``at``, after the four of a tally: kicks so far, what comes next, exchanges to be made
+KICKS, PHASE, LEFT = 4, 5, 6
+READY, KICKING, DESCENDING = range(3)
+
+
+@kernel
+def kick(t, held, state, stop, levels, best, at):  # type: ignore[no-untyped-def]
+    """Kick and descend until ``at[KICKS]`` is ``stop``; outcome as of a move.
+
+    Each kick exchanges `FEWEST` to `MOST` random columns of the support for random ones outside. The
+    minimum below is accepted if it lies no higher than ``levels[SLACK]`` above the one before, whose
+    tableau is in ``held``; else the chain goes back there. The slack grows at each refusal and
+    shrinks at each acceptance, so that `STAYS` of the kicks are accepted, whatever the energies are.
+    (Kept to descents alone the chain is caught in the first funnel; free, it forgets what it has.)
+    ``best`` receives the support of the lowest energy, sorted by slot.
+    """
+    n_ones = t.counts[SIZE]
+    n_zeros = t.b.size - n_ones
+    tally = at[:KICKS]
+    while at[KICKS] < stop:
+        if at[PHASE] == READY:
+            for m in range(n_ones):  # rows may have made way for others that it came back from
+                if t.row_of[t.ones[m]] < 0:
+                    return t.ones[m]
+            copy_tableau(t, held)
+            at[LEFT] = FEWEST + below(state, MOST - FEWEST + 1)
+            at[PHASE] = KICKING
+            tally[SLOT] = -1
+        if at[PHASE] == KICKING:
+            while at[LEFT] > 0:
+                if tally[SLOT] < 0:
+                    tally[SLOT], tally[OUTSIDE] = below(state, n_ones), below(state, n_zeros)
+                k, p = tally[SLOT], tally[OUTSIDE]
+                j = t.zeros[p]
+                if t.row_of[j] < 0:
+                    return j
+                tally[SLOT] = -1
+                at[LEFT] -= 1
+                if swap(t, k, p) and refresh_due(t) and not refresh(t):
+                    return SINGULAR
+            at[PHASE] = DESCENDING
+            tally[PROPOSED] = tally[ACCEPTED] = tally[OUTSIDE] = 0
+        while tally[PROPOSED] < n_zeros:
+            outcome = descend(t, n_zeros, tally)
+            if outcome != DONE:
+                return outcome
+        energy = t.values[ENERGY]
+        if energy < levels[BEST] - RESOLUTION:
+            levels[BEST] = energy
+            best[:] = t.ones[:n_ones]
+        if energy <= levels[HERE] + levels[SLACK]:
+            levels[HERE] = energy
+            levels[SLACK] *= math.exp(-(1.0 - STAYS) * STEERING)
+        else:
+            copy_tableau(held, t)
+            levels[SLACK] *= math.exp(STAYS * STEERING)
+        levels[SLACK] = max(levels[SLACK], RESOLUTION)
+        at[PHASE] = READY
+        at[KICKS] += 1
+    return DONE
