@@ -17,9 +17,20 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 
-from l0anneal import Schedule, anneal, baselines, ensembles, solve
+from l0anneal import (
+    Schedule,
+    anneal,
+    baselines,
+    ensembles,
+    evidence_anneal,
+    population_anneal,
+    solve,
+    temper,
+)
 
 LIMITS = (0.05, 0.1, 0.2, 0.4, 1.0, 2.0)
+OUR_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+PEER_COLORS = ("#D55E00", "#E69F00", "#F0E442", "#999999", "#000000")
 
 
 def skglm_mcp(instance, k):
@@ -54,17 +65,40 @@ def abess(instance, k):
     return np.flatnonzero(np.ravel(model.coef_))
 
 
-SOLVERS = {
+def soft_min(instance, k):
+    """Generalised soft-min, its fast profile."""
+    from sparse_approx_gsm import sparse_approx_gsm
+
+    return np.flatnonzero(sparse_approx_gsm(instance.A, instance.y, k, profile="fast", verbosity=0))
+
+
+PEERS = {
     "OMP (scikit-learn)": lambda i, k: np.flatnonzero(baselines.omp(i.problem, k)),
     "abess": abess,
     "MCP path (skglm)": skglm_mcp,
-    "the paper's schedule": lambda i, k: (
-        anneal(i.problem, k, Schedule.paper(), polish=False, random_state=0).support
+    "soft-min (sparse-approx-gsm)": soft_min,
+}
+PAPER = "the paper's schedule"
+# each with a time limit; the last two sample a law, and are here for comparison
+OURS = {
+    "solve: kicks and descents": lambda p, k, limit: solve(p, k, time_limit=limit, random_state=0),
+    "annealing": lambda p, k, limit: anneal(p, k, time_limit=limit, random_state=0),
+    "evidence at fixed size": lambda p, k, limit: evidence_anneal(
+        p, k, time_limit=limit, random_state=0
     ),
-} | {
-    f"solve, {limit} s": lambda i, k, limit=limit: (
-        solve(i.problem, k, time_limit=limit, random_state=0).support
+    "replica exchange": lambda p, k, limit: temper(p, k, time_limit=limit, random_state=0),
+    "population annealing": lambda p, k, limit: population_anneal(
+        p, k, time_limit=limit, random_state=0
+    ),
+}
+SOLVERS = PEERS | {
+    PAPER: lambda i, k: anneal(i.problem, k, Schedule.paper(), polish=False, random_state=0).support
+}
+SOLVERS |= {
+    f"{name}, {limit} s": lambda i, k, sampler=sampler, limit=limit: (
+        sampler(i.problem, k, limit).support
     )
+    for name, sampler in OURS.items()
     for limit in LIMITS
 }
 
@@ -91,7 +125,7 @@ def measure(n, n_instances):
         table[name] = np.array(rows).tolist()
         eps, seconds = np.array(rows).T
         print(
-            f"{name:22s} ε = {eps.mean():.4f} ± {eps.std() / np.sqrt(len(eps)):.4f}   "
+            f"{name:34s} ε = {eps.mean():.4f} ± {eps.std() / np.sqrt(len(eps)):.4f}   "
             f"{np.median(seconds):.3f} s",
             flush=True,
         )
@@ -105,25 +139,28 @@ def draw(path, table, n):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    colors = iter(["#E69F00", "#009E73", "#CC79A7", "#D55E00"])
-    ours = []
-    for name, rows in table.items():
+    figure, ax = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
+
+    def point(rows):
         eps, seconds = np.array(rows).T
-        point = (np.median(seconds), eps.mean(), eps.std() / np.sqrt(len(eps)))
-        if name.startswith("solve"):
-            ours.append(point)
-        else:
-            ax.errorbar(*point, fmt="s", color=next(colors), capsize=3, label=name)
-    t, eps, error = np.array(ours).T
-    ax.errorbar(t, eps, error, fmt="o-", color="#0072B2", capsize=3, label="solve(time_limit=…)")
+        return np.median(seconds), eps.mean(), eps.std() / np.sqrt(len(eps))
+
+    n_signals = len(next(iter(table.values())))
+    for name, color, mark in zip(OURS, OUR_COLORS, "osv^D"):
+        points = [point(table[f"{name}, {limit} s"]) for limit in LIMITS]
+        style = {"color": color, "capsize": 2, "marker": mark, "markersize": 5}
+        ax.errorbar(*np.array(points).T, label=name, **style)
+    for name, color, mark in zip((PAPER, *PEERS), PEER_COLORS, "*PXhd"):
+        if name in table:
+            style = {"color": color, "capsize": 2, "marker": mark, "markersize": 9, "mec": "black"}
+            ax.errorbar(*point(table[name]), linestyle="none", label=name, **style)
     ax.set(
         xscale="log",
         xlabel="seconds per signal, one thread",
         ylabel="distortion ε = ‖y − Ax‖²/2M",
-        title=f"Noise only, N = {n}, M = {n // 2}, k = {n // 5}, {len(rows)} signals",
+        title=f"Noise only, N = {n}, M = {n // 2}, k = {n // 5}, {n_signals} signals",
     )
-    ax.legend(frameon=False)
+    figure.legend(loc="outside right upper", frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)
 
 
