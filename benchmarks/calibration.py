@@ -19,20 +19,30 @@ from l0anneal import ensembles, evidence_anneal
 EDGES = np.array([0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0])
 
 
-def collect(n_instances, n=200, alpha=0.5):
+# Each instance has a density of non-zeros of its own: were it always the same, a sampler that has to
+# learn it from one instance could not be calibrated over all. "prior" is the law that the sampler
+# supposes by default, under which its probabilities ought to be right; "log-uniform", which it does not
+# suppose, is sparser: it shows what a wrong prior costs.
+DENSITIES = {
+    "prior": lambda rng: rng.beta(2, 25),
+    "log-uniform": lambda rng: np.exp(rng.uniform(np.log(0.01), np.log(0.1))),
+}
+
+
+def collect(n_instances, densities="prior", first=0, n=200, alpha=0.5):
     """Inclusion probabilities and truths, by instance.
 
-    Each instance has a density of non-zeros and a noise variance of its own, log-uniform between .01
-    and .1 and between .005 and .05: were they always the same, a sampler that has to learn them from
-    one instance could not be calibrated over all.
+    Noise variances are log-uniform between .005 and .05.
     """
     p, truth = np.empty((n_instances, n)), np.empty((n_instances, n), dtype=bool)
-    for s in range(n_instances):
+    for i in range(n_instances):
+        s = first + i
         rng = np.random.default_rng(s)
-        rho_hat, noise = np.exp(rng.uniform(np.log([0.01, 0.005]), np.log([0.1, 0.05])))
+        rho_hat = DENSITIES[densities](rng)
+        noise = np.exp(rng.uniform(np.log(0.005), np.log(0.05)))
         instance = ensembles.planted(n, alpha, rho_hat, 1.0, noise, random_state=1000 + s)
         result = evidence_anneal(instance.problem, random_state=s, n_samples=1000)
-        p[s], truth[s] = result.inclusion_probability, instance.truth != 0
+        p[i], truth[i] = result.inclusion_probability, instance.truth != 0
     return p, truth
 
 
@@ -60,9 +70,11 @@ def main():
     """Print the table and the test; with ``--plot``, draw the diagram."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--instances", type=int, default=200)
+    parser.add_argument("--densities", choices=DENSITIES, default="prior")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--plot")
     options = parser.parse_args()
-    sums = by_bin(*collect(options.instances))
+    sums = by_bin(*collect(options.instances, options.densities, options.first))
     rng = np.random.default_rng(0)
     rows = rng.integers(options.instances, size=(1000, options.instances))
     boot = sums[:, rows].sum(axis=2)

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from l0anneal.annealing import anneal
 from l0anneal.design import Design
 from l0anneal.evidence import evidence_anneal
 from l0anneal.evidence_result import EvidenceResult
+from l0anneal.kicks import kick_search
 from l0anneal.projected import counting_as
 from l0anneal.seeds import seed_of
 from l0anneal.selection import SubsetPath, check_k_max, choose, column_indices, subset_path
@@ -83,7 +83,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         by one part in t² for a column whose t-statistic is t.
     path_ : SubsetPath or None
         The best support of each size, if ``n_nonzero_coefs`` is a criterion.
-    result_ : EvidenceResult, AnnealResult or SubsetPath
+    result_ : EvidenceResult, KickResult or SubsetPath
         The run that chose the columns; for the first two, column j is ``candidates_[j]`` of X. None
         if there was nothing to choose.
     evidence_ : EvidenceResult or None
@@ -258,7 +258,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         free = check_k_max(self.n_nonzero_coefs, design, "n_nonzero_coefs")
         if free == 0:
             return np.zeros(0, dtype=np.int64)
-        self.result_ = anneal(
+        self.result_ = kick_search(
             design.problem,
             free,
             n_chains=self.n_chains,
