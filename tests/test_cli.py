@@ -194,6 +194,27 @@ def test_ctrl_c_returns_the_best_so_far(files):
     assert err.strip().endswith("l0anneal: interrupted")
 
 
+def test_ctrl_c_ends_a_solve_with_the_best_so_far(files):
+    command = [sys.executable, "-m", "l0anneal", "solve", "A.npy", "y.npy", "-k", "3", "--json"]
+    process = subprocess.Popen(
+        [*command, "--time-limit", "600", "--progress"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    seen = ""
+    while "[00:01" not in seen:  # the bar: it has been at it for a second
+        seen += process.stderr.read(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    answer = json.loads(out)
+    assert answer["interrupted"] is True
+    assert answer["n_kicks"][0] > 0
+    assert len(answer["support"]) == 3
+
+
 def test_no_arguments_is_the_help(capsys):
     with pytest.raises(SystemExit):
         main([])
