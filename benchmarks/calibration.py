@@ -3,6 +3,7 @@
 Planted signals with noise; `evidence_anneal` is told nothing. The reliability diagram's bands come from
 a bootstrap over instances. One joint test: with d_i the vector over bins of Σ (truth − p) of instance i,
 n d̄ᵀ S⁻¹ d̄ is χ² with as many degrees of freedom as bins, whatever the dependence within an instance.
+Bins that are expected to hold fewer than 5 columns of either kind are merged for it.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from scipy import stats
 
 from l0anneal import ensembles, evidence_anneal
 
+LEAST = 5.0
 EDGES = np.array([0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0])
 
 
@@ -57,8 +59,30 @@ def by_bin(p, truth):
     ).transpose(0, 2, 1)
 
 
+def merged(sums):
+    """Neighbouring bins put together until each is expected to hold `LEAST` columns of either kind.
+
+    Where fewer are expected, as where p is nearly 1, none may turn up, and then a variance measured
+    over the instances is none.
+    """
+    total = sums.sum(axis=1)
+    scarce = np.minimum(total[1], total[2] - total[1])
+    groups, held = [[]], 0.0
+    for b in range(total.shape[1]):
+        if held >= LEAST:
+            groups.append([])
+            held = 0.0
+        groups[-1].append(b)
+        held += scarce[b]
+    if held < LEAST and len(groups) > 1:
+        last = groups.pop()
+        groups[-1] += last
+    return np.stack([sums[:, :, group].sum(axis=2) for group in groups], axis=2)
+
+
 def joint_test(sums):
     """The statistic, its degrees of freedom, its p-value."""
+    sums = merged(sums)
     d = sums[0] - sums[1]
     n, freedom = d.shape
     mean = d.mean(axis=0)

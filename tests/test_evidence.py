@@ -49,6 +49,18 @@ def test_posterior_is_consistent(noisy):
     assert inside.mean() > 0.97
 
 
+def test_one_of_a_group_of_like_columns_is_chosen():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((100, 60))
+    A[:, 1:4] = A[:, :1] + 0.03 * rng.standard_normal((100, 3))  # four that no data can tell apart
+    y = A[:, 0] + A[:, 30] + rng.standard_normal(100)
+    result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    assert result.inclusion_probability[:4].max() < 0.5
+    assert result.inclusion_probability[:4].sum() > 0.9
+    assert np.sum(result.support < 4) == 1
+    assert 30 in result.support
+
+
 def test_pure_noise_has_no_columns():
     instance = ensembles.noise_only(200, 0.5, random_state=0)
     result = evidence_anneal(instance.problem, random_state=0)

@@ -73,6 +73,9 @@ def test_an_exact_fit_ends_the_search():
     instance = ensembles.planted(100, 0.7, 0.1, support="fixed", random_state=0)
     result = kick_search(instance.problem, 10, n_kicks=10**9, random_state=0)
     np.testing.assert_array_equal(result.support, instance.support)
+    again = kick_search(instance.problem, 10, n_kicks=10**6, random_state=0)
+    np.testing.assert_array_equal(again.n_kicks, result.n_kicks)  # not a matter of the clock
+    assert kick_search(instance.problem, 10, n_kicks=3, time_limit=60.0).n_kicks[0] <= 3
     verdict = diagnose(result, instance.problem)
     assert verdict.verdict == "exact"
 
@@ -103,8 +106,14 @@ def test_duplicates_and_zeros_are_passed_over():
     problem = SparseProblem(A, rng.standard_normal(30))
     result = kick_search(problem, 8, n_kicks=50, random_state=0)
     assert np.linalg.matrix_rank(A[:, result.support]) == 8
-    with pytest.raises(ValueError, match="independent"):
+    with pytest.raises(ValueError, match="exceeds the rank"):
         kick_search(problem, 11, n_kicks=5)
+
+
+def test_a_greedy_start_that_leads_nowhere_is_given_up():
+    angles = np.array([-2e-4, 0.0, 2e-4])  # the first choice is the middle one: nothing joins it
+    problem = SparseProblem(np.vstack((np.cos(angles), np.sin(angles))), [1.0, 0.0])
+    assert kick_search(problem, 2, n_kicks=1, random_state=0).support.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(

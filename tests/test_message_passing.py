@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from l0anneal import SparseProblem, ensembles, evidence_anneal
-from l0anneal.message_passing import pass_messages
+from l0anneal.message_passing import pass_messages, set_up_flops
 
 
 @pytest.mark.parametrize("dictionary", ["gaussian", "ar1", "mean", "dct", "pairs"])
@@ -75,7 +75,24 @@ def test_evidence_annealing_takes_the_guess_only_if_it_is_exact():
 def test_duplicate_and_zero_columns_do_not_stop_it():
     instance = ensembles.planted(100, 0.7, 0.1, support="fixed", random_state=0)
     A = np.hstack((instance.A, instance.A[:, instance.support], np.zeros((70, 3))))
-    result = evidence_anneal(SparseProblem(A, instance.y), random_state=0)
+    y = instance.y
+    result = evidence_anneal(SparseProblem(A, y), random_state=0)
     assert result.state == "found"
     assert result.support.size == instance.support.size
     assert result.energy < 1e-20 * instance.problem.signal_energy
+    gram = SparseProblem.from_gram(A.T @ A, A.T @ y, float(y @ y), y.size)
+    from_gram = evidence_anneal(gram, random_state=0)
+    assert from_gram.state == "found"
+    assert from_gram.support.size == instance.support.size
+
+
+def test_it_is_left_out_where_the_matrices_are_not_held(monkeypatch):
+    instance = ensembles.planted(60, 0.7, 0.1, support="fixed", random_state=0)
+    monkeypatch.setattr("l0anneal.problem.WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr("l0anneal.message_passing.COLUMN_BYTES", 0)
+    problem = SparseProblem(instance.A, instance.y)
+    assert set_up_flops(problem) == np.inf
+    result = evidence_anneal(problem, random_state=0)
+    assert result.schedule.messages == 0
+    assert "gram" not in problem.__dict__
+    np.testing.assert_array_equal(result.support, instance.support)

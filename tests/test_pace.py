@@ -147,6 +147,17 @@ def test_a_time_limited_replica_exchange_replays(instance, size):
     np.testing.assert_array_equal(again.best_supports, first.best_supports)
 
 
+@pytest.mark.parametrize("limit", [0.001, 0.01])
+def test_a_replica_exchange_without_time_for_a_pilot_replays(limit):
+    problem = ensembles.noise_only(300, 0.5, random_state=0).problem
+    first = temper(problem, 20, time_limit=limit, random_state=3)
+    assert first.n_pilot == 1
+    sweeps = {name: getattr(first, name) for name in ("n_sweeps", "n_pilot", "n_burn_in")}
+    again = temper(problem, 20, n_replicas=first.ladder.size, random_state=3, **sweeps)
+    np.testing.assert_array_equal(again.mean_energy, first.mean_energy)
+    np.testing.assert_array_equal(again.best_supports, first.best_supports)
+
+
 def test_a_time_limited_evidence_replays():
     instance = ensembles.planted(100, 0.6, 0.45, support="fixed", random_state=1)  # hopeless
     first = evidence_anneal(instance.problem, time_limit=0.5, random_state=3)
@@ -156,6 +167,11 @@ def test_a_time_limited_evidence_replays():
     np.testing.assert_array_equal(again.log, first.log)
     np.testing.assert_array_equal(again.inclusion_probability, first.inclusion_probability)
     assert again.state == first.state
+    easy = ensembles.planted(100, 0.8, 0.1, support="fixed", random_state=1).problem
+    guessed = evidence_anneal(easy, random_state=3)
+    assert guessed.attempts == 0
+    with pytest.raises(ValueError, match="another problem or seed"):
+        evidence_anneal(instance.problem, schedule=guessed.schedule, random_state=3)
 
 
 def test_limits_are_seconds(instance):

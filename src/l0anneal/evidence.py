@@ -52,6 +52,7 @@ __all__ = ["evidence_anneal"]
 # columns in the beginning, as a fraction of min(M, N): in the first attempt, and in the others, which
 # find other plans for it
 FIRST, LATER = 0.05, 0.4
+_FOREIGN = "this schedule is of another problem or seed: it replays only the run that it comes from"
 # operations that message passing may need before the first; with a time limit it counts on this speed
 SET_UP_FLOPS, FLOPS_PER_SECOND = 5e10, 2e9
 
@@ -197,6 +198,8 @@ class _Run:
         """The chain to be sampled from."""
         best = self.search(tau, max_attempts) if self.schedule is None else self.replay()
         self.capped = best.state != "found" and best.crowded and self.size is None
+        if self.schedule is not None:
+            self.capped = self.schedule.capped
         if self.capped:
             # among so many columns noise is fitted, too: try with fewer than it can be told from
             most = max(1, self.problem.n_samples // 2)
@@ -232,10 +235,14 @@ class _Run:
         chain.cap(cap)
         a = len(self.taus)
         s = self.schedule
+        if s is not None and a >= len(s.tau):
+            raise ValueError(_FOREIGN)
         cooling = chain.allowance = Allowance(end, None if s is None else s.sweeps[a])
         chain.cool(tau)
         settling = Allowance(end + self.to_settle, None if s is None else s.settling[a])
         if chain.state != "found":
+            if s is not None and s.settling[a] == 0:
+                raise ValueError(_FOREIGN)
             chain.allowance = settling
             chain.settle(tau)
         self.taus.append(tau)
@@ -260,6 +267,8 @@ class _Run:
         """The attempts of an earlier run."""
         assert self.schedule is not None
         taus = self.schedule.tau[: len(self.schedule.tau) - self.schedule.capped]
+        if not taus:
+            raise ValueError(_FOREIGN)
         return _best(
             [self.attempt(tau, LATER if a else FIRST, math.inf) for a, tau in enumerate(taus)]
         )

@@ -217,13 +217,8 @@ class EvidenceChain:
         self.log = [(T, k, unknown, rho, slab, unknown) for T, k, rho, slab in beliefs.log]
         if not self._fits_exactly(support):
             return
-        workspace = Workspace(self.problem, self.exact.size)
-        for j in self.exact:
-            workspace.add(int(j))  # or not, if those before represent it
-        if not self._fits_exactly(workspace.support):
-            return
-        workspace.refresh()
-        self.workspace = workspace
+        workspace = self.workspace = Workspace(self.problem, self.exact.size)
+        workspace.begin_at(self.exact)
         self.state = "found"
         self.temperature = COLD * self.mean_square
         self.rho = self.prior.mean(self.exact.size, self.problem.n_columns)
@@ -235,9 +230,13 @@ class EvidenceChain:
         f degrees of freedom of a signal without structure are left with a fraction below δ of it with
         probability about δ^(f/2), and there are C(N, K) supports to choose from.
         """
-        n, k = self.problem.n_columns, support.size
-        if k >= self.problem.n_samples:
+        if support.size >= self.problem.n_samples:
             return False
+        workspace = Workspace(self.problem, support.size)
+        for j in support:
+            workspace.add(int(j))  # or not, if those before represent it
+        support = workspace.support
+        n, k = self.problem.n_columns, support.size
         x, energy = self.problem.least_squares(support)
         fraction = 2.0 * energy / (self.problem.signal_energy or 1.0)
         if fraction >= 2e-12:

@@ -14,6 +14,8 @@ from l0anneal.tableau import ENERGY, PIVOT, SIZE
 __all__ = ["Posterior"]
 
 BURN_IN = 20  # sweeps before those that count, if there is time for more
+KIN = 0.5  # columns correlated more than this belong together
+FAINT = 0.1  # no group is looked for around a less likely column
 SLAB_WEIGHT = 6.0  # the prior on σ² weighs as much as so many columns
 
 
@@ -43,7 +45,7 @@ class Posterior:
         noisy = chain.state != "found"
         burn_in = BURN_IN if noisy else 0
         if noisy:
-            chain.cap(max(chain.problem.n_samples // 2, chain.n_ones))
+            chain.cap(max(chain.problem.n_samples // 2, chain.n_ones, 1))
         while allowance.used < burn_in + n_samples and allowance.more():
             if allowance.used == burn_in:
                 self._clear()
@@ -122,6 +124,34 @@ class Posterior:
             p[zeros] = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * into)), 0.0)
         return p, mean, mean**2 + variance
 
+    def _likely(self) -> NDArray[np.int64]:
+        """Columns more likely in than out, and of groups that hold one likely, the likeliest each.
+
+        Where neighbours are correlated the data may say that one of them is there without saying which:
+        then none has a probability above one half, but together they do.
+        """
+        taken = self.chosen > 0.5
+        support = np.flatnonzero(taken).tolist()
+        for j in support:
+            taken |= self._kin(j)
+        for j in np.argsort(-self.chosen, kind="stable"):
+            if self.chosen[j] < FAINT:
+                break
+            if not taken[j]:
+                group = self._kin(int(j)) & ~taken
+                taken |= group
+                if float(self.chosen[group].sum()) > 0.5:
+                    support.append(int(j))
+        return np.array(sorted(support), dtype=np.int64)
+
+    def _kin(self, j: int) -> NDArray[np.bool_]:
+        """Columns correlated with column j, and j itself."""
+        problem = self.chain.problem
+        row = problem.gram[j] if problem.gram_is_whole else problem.gram_row(j)
+        kin: NDArray[np.bool_] = np.abs(row) > KIN
+        kin[j] = True
+        return kin
+
     def result(self, seed: int, schedule: EvidenceSchedule, seconds: float) -> EvidenceResult:
         """Back to the caller's units; coefficients by least squares on the chosen columns."""
         chain, problem = self.chain, self.chain.problem
@@ -129,7 +159,7 @@ class Posterior:
         if chain.state == "found":
             support = chain.exact
         elif chain.size is None:
-            support = np.flatnonzero(self.chosen > 0.5)
+            support = self._likely()
         else:
             support = np.sort(np.argsort(-self.chosen, kind="stable")[: chain.size])
         support = support.astype(np.int64)

@@ -64,7 +64,8 @@ class EvidenceResult:
     Attributes
     ----------
     support : ndarray
-        Columns of posterior probability above one half; at fixed size, the most probable ones; if
+        Columns of posterior probability above one half, and the likeliest of each further group of
+        correlated columns (|r| > ½) that have it together; at fixed size, the most probable ones; if
         the plan was found, the columns that represent the signal exactly.
     coef : ndarray of shape (N,)
         Least squares on the support, zero elsewhere.

@@ -26,7 +26,7 @@ from l0anneal._blas import one_blas_thread
 from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.kicks_result import KickResult
-from l0anneal.moves.kick import BEST, KICKS, kick
+from l0anneal.moves.kick import BEST, FLOOR, KICKS, kick
 from l0anneal.problem import SparseProblem
 from l0anneal.rng import stream
 from l0anneal.seeds import RandomState, child, seed_of
@@ -37,6 +37,7 @@ __all__ = ["kick_search"]
 
 FIRST_SLACK = 0.05  # as a part of the first minimum's energy
 EXACT = 1e-13  # energy in the engine's units at which nothing is left to be gained
+ENDLESS = 2**50
 PAUSE = 0.01  # seconds of kicks between two looks at the clock
 
 
@@ -44,7 +45,7 @@ def kick_search(
     problem: SparseProblem,
     n_nonzero: int,
     *,
-    n_kicks: int | Sequence[int] = 1000,
+    n_kicks: int | Sequence[int] | None = None,
     n_chains: int = 1,
     n_jobs: int | None = None,
     initial_support: ArrayLike | None = None,
@@ -61,8 +62,9 @@ def kick_search(
         A and y.
     n_nonzero : int
         k, the size of the support.
-    n_kicks : int, or one for each chain
-        How long to search. A chain ends before if nothing of the signal is left.
+    n_kicks : int, or one for each chain, optional
+        How long to search; by default 1000, or with a time limit as many as there is time for. A chain
+        ends before if nothing of the signal is left.
     n_chains, n_jobs : int
         Independent chains, the best of which wins, and threads to run them in (−1: all cores). The
         first starts at the greedy support (orthogonal least squares), the others at random ones. The
@@ -70,7 +72,7 @@ def kick_search(
     initial_support : array of k column indices, optional
         Where every chain starts.
     time_limit : float, optional
-        Seconds, except the compilation of kernels, in place of ``n_kicks``. The numbers of kicks are
+        Seconds, except the compilation of kernels. One descent is always made. The numbers of kicks are
         in the result, and given in place of the limit they give it again exactly.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
@@ -93,6 +95,8 @@ def kick_search(
     """
     k = problem.check_size(n_nonzero)
     n_chains = whole("n_chains", n_chains, 1)
+    if n_kicks is None:
+        n_kicks = 1000 if time_limit is None else ENDLESS
     each = [n_kicks] * n_chains if np.ndim(n_kicks) == 0 else list(n_kicks)  # type: ignore[arg-type]
     each = [whole("n_kicks", n, 0) for n in each]
     if len(each) != n_chains:
@@ -107,10 +111,9 @@ def kick_search(
     n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
     run = _Run(problem, k, seed, start)
     if time_limit is not None:
-        each = [2**62] * n_chains
         run.seconds = 0.97 * time_limit * n_threads / n_chains
         run.deadline = began + 0.97 * time_limit
-    total = sum(each) if time_limit is None else None
+    total = sum(each) if max(each) < ENDLESS else None
     with one_blas_thread(), tqdm(total=total, unit="kick", disable=not progress) as run.bar:
         _ = (
             problem.gram if problem.gram_is_whole else problem.unit_columns
@@ -141,6 +144,10 @@ def kick_search(
     )
 
 
+class _Stopped(Exception):
+    """The search was interrupted."""
+
+
 class _Run:
     """What the chains have in common."""
 
@@ -151,6 +158,11 @@ class _Run:
         self.seconds = self.deadline = math.inf
         self.stop = threading.Event()
         self.bar: Any = None
+
+    def check(self) -> None:
+        """Hear an interrupt."""
+        if self.stop.is_set():
+            raise _Stopped
 
 
 class _Chain:
@@ -163,20 +175,24 @@ class _Chain:
         self.begun = False
 
     def go(self) -> None:
+        """Find the first minimum and kick from there."""
         run = self.run
         end = min(run.deadline, time.perf_counter() + run.seconds)
-        workspace = self._begin()
+        try:
+            workspace = self._begin()
+        except _Stopped:
+            return
         t = workspace.tableau
         held = workspace.spare()
         energy = float(t.values[ENERGY])
-        left = run.problem.unit_signal + energy
-        levels = np.array([energy, energy, FIRST_SLACK * left])
+        left = min(1.0, run.problem.unit_signal + energy)
+        levels = np.array([energy, energy, FIRST_SLACK * left, EXACT - run.problem.unit_signal])
         state = stream(child(run.seed, self.number))
         if not 0 < run.k < run.problem.n_columns:
             self.n_kicks = 0
         batch = 1
         while self.at[KICKS] < self.n_kicks and not run.stop.is_set():
-            if run.problem.unit_signal + levels[BEST] < EXACT:
+            if levels[BEST] <= levels[FLOOR]:
                 break
             now = time.perf_counter()
             if now >= end:
@@ -193,6 +209,7 @@ class _Chain:
         """The first minimum."""
         run = self.run
         workspace = Workspace(run.problem, run.k)
+        workspace.pause = run.check
         if run.start is not None:
             workspace.begin_at(run.start)
         elif self.number == 0:
@@ -234,4 +251,5 @@ def _warm_up() -> None:
         workspace.fill_greedily(2)
         state = stream(np.random.SeedSequence(0))
         best, at = np.empty(2, dtype=np.int64), np.zeros(8, dtype=np.int64)
-        workspace.run(kick, workspace.spare(), state, 1, np.zeros(3), best, at)
+        levels = np.array([0.0, 0.0, 0.0, -1.0])
+        workspace.run(kick, workspace.spare(), state, 1, levels, best, at)

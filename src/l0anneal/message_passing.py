@@ -14,6 +14,7 @@ its use here: to seed `evidence_anneal`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._blas import one_blas_thread
-from l0anneal.problem import SparseProblem
+from l0anneal.problem import COLUMN_BYTES, SparseProblem
 
 __all__ = ["Beliefs", "pass_messages", "set_up_flops"]
 
@@ -30,6 +31,9 @@ LEARNING = 0.5  # the same, of ρ, σ² and the noise
 FIRST_DENSITY = 0.2  # ρ in the beginning, as a part of M/N
 RANK = 1e-10  # smaller eigenvalues of AᵀA, relative to the largest, are zero
 STILL = 1e-20  # squared relative change at which it has converged
+STALL = (
+    50  # steps in which the noise must fall, be it by a thousandth, or it will not vanish any more
+)
 TINY = 1e-11
 Floats = NDArray[np.float64]
 
@@ -44,9 +48,21 @@ class Beliefs(NamedTuple):
 
 
 def set_up_flops(problem: SparseProblem) -> float:
-    """About how many operations `pass_messages` needs before the first step."""
-    few, many = sorted((problem.n_samples, problem.n_columns))
-    return float(10 * few**3 + 4 * few**2 * many)
+    """About how many operations `pass_messages` needs before the first step; ∞ if it cannot begin."""
+    n = problem.n_columns
+    if _by_columns(problem):
+        few = problem.A.shape[0]
+    elif problem.gram_is_whole:
+        few = n
+    else:
+        return math.inf
+    return float(10 * few**3 + 4 * few**2 * n)
+
+
+def _by_columns(problem: SparseProblem) -> bool:
+    """Whether AAᵀ is smaller than AᵀA and can be had."""
+    A = problem.A
+    return A is not None and A.shape[0] < A.shape[1] and 8 * math.prod(A.shape) <= COLUMN_BYTES
 
 
 def pass_messages(
@@ -69,8 +85,8 @@ def pass_messages(
 
 def _spectrum(problem: SparseProblem) -> tuple[Floats, Floats]:
     """Non-zero eigenvalues of AᵀA, and its eigenvectors as rows, from the smaller of AᵀA and AAᵀ."""
-    columns = problem.unit_columns if problem.n_samples < problem.n_columns else np.empty((0, 0))
-    if columns.size:
+    if _by_columns(problem):
+        columns = problem.unit_columns
         values, vectors = np.linalg.eigh(columns.T @ columns)
         kept = values > RANK * values[-1]
         rows = (columns @ vectors[:, kept]).T / np.sqrt(values[kept])[:, None]
@@ -134,6 +150,8 @@ def _pass(
         log.append((noise, float(np.sum(p)), rho, slab))
         change = mean - old
         if not np.isfinite(slab) or float(change @ change) <= STILL * float(mean @ mean):
+            break
+        if len(log) >= 2 * STALL and noise > max(0.999 * log[-STALL][0], 1e-6 * mean_square):
             break
     return Beliefs(np.nan_to_num(p), rho, slab, log)
 

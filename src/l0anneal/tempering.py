@@ -248,13 +248,13 @@ def _pilot(
         if done == 1 and n_pilot * (time.perf_counter() - began) > 0.5 * clock.left:
             n_pilot = 1
     for stage, end in enumerate(np.cumsum(PILOT_STAGES) * n_pilot // sum(PILOT_STAGES)):
-        if stage > 0 and tune and np.all(rungs.tried > 0):
+        if stage > 0 and tune and n_pilot >= sum(PILOT_STAGES) and np.all(rungs.tried > 0):
             rungs.tune(n_replicas)
         for _ in range(done, int(end)):
             rungs.round(learn=True)
             rungs.exchange()
             bar.update()
-        done = int(end)
+        done = max(done, int(end))
     return n_pilot
 
 

@@ -170,22 +170,24 @@ class Workspace:
         """Grow the support to ``size``, each time by the column that lowers the energy most."""
         t = self.tableau
         while True:
-            while (outcome := pursue(t, size)) >= 0:
-                self.bring(outcome)
             n_ones = int(t.counts[SIZE])
-            if outcome == DONE:
+            while (outcome := pursue(t, min(size, n_ones + 16))) >= 0:
+                self.bring(outcome)
+            self.pause()
+            n_ones = int(t.counts[SIZE])
+            if n_ones == size:
                 break
+            if outcome == DONE:
+                continue
             # the best column may not join: the next best that may
             n_zeros = t.b.size - n_ones
             gamma = t.gamma[:n_zeros]
             gain = np.where(gamma > PIVOT, t.r[:n_zeros] ** 2 / np.maximum(gamma, PIVOT), -1.0)
             for position in np.argsort(-gain, kind="stable"):
-                if gain[position] < 0:
-                    raise ValueError(
-                        f"only {n_ones} linearly independent columns; {size} are needed"
-                    )
-                if self.add(int(t.zeros[position])):
+                if gain[position] >= 0 and self.add(int(t.zeros[position])):
                     break
+            else:  # nothing joins these
+                self._fill_by_pivots(size)
         self.refresh()
 
     def run(self, kernel: Callable[..., int], *args: Any, complete: bool = True) -> None:

@@ -9,13 +9,14 @@ from l0anneal.pivots import swap
 from l0anneal.rng import below
 from l0anneal.tableau import ENERGY, SIZE, copy_tableau, refresh, refresh_due
 
-__all__ = ["BEST", "FEWEST", "HERE", "KICKS", "MOST", "PHASE", "SLACK", "kick"]
+__all__ = ["BEST", "FLOOR", "KICKS", "kick"]
 
 FEWEST, MOST = 2, 4  # columns that a kick exchanges
 STAYS = 0.9  # part of the kicks after which it stays; the slack is steered towards it
 STEERING = 0.1  # by how much log slack changes at a kick
-# indices into ``levels``: energy of the minimum it is at, lowest energy, how much higher it may go
-HERE, BEST, SLACK = range(3)
+# indices into ``levels``: energy of the minimum it is at, lowest energy, how much higher it may go, and
+# the energy at which nothing is left to be gained
+HERE, BEST, SLACK, FLOOR = range(4)
 # indices into ``at``, after the four of a tally: kicks so far, what comes next, exchanges to be made
 KICKS, PHASE, LEFT = 4, 5, 6
 READY, KICKING, DESCENDING = range(3)
@@ -23,7 +24,7 @@ READY, KICKING, DESCENDING = range(3)
 
 @kernel
 def kick(t, held, state, stop, levels, best, at):  # type: ignore[no-untyped-def]
-    """Kick and descend until ``at[KICKS]`` is ``stop``; outcome as of a move.
+    """Kick and descend until ``at[KICKS]`` is ``stop`` or the floor is reached; outcome as of a move.
 
     Each kick exchanges `FEWEST` to `MOST` random columns of the support for random ones outside. The
     minimum below is accepted if it lies no higher than ``levels[SLACK]`` above the one before, whose
@@ -35,7 +36,7 @@ def kick(t, held, state, stop, levels, best, at):  # type: ignore[no-untyped-def
     n_ones = t.counts[SIZE]
     n_zeros = t.b.size - n_ones
     tally = at[:KICKS]
-    while at[KICKS] < stop:
+    while at[KICKS] < stop and levels[BEST] > levels[FLOOR]:
         if at[PHASE] == READY:
             for m in range(n_ones):  # rows may have made way for others that it came back from
                 if t.row_of[t.ones[m]] < 0:
