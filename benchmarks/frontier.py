@@ -156,10 +156,14 @@ def draw(path, table, n):
             ax.errorbar(*point(table[name]), linestyle="none", label=name, **style)
     ax.set(
         xscale="log",
+        yscale="log",
         xlabel="seconds per signal, one thread",
         ylabel="distortion ε = ‖y − Ax‖²/2M",
         title=f"Noise only, N = {n}, M = {n // 2}, k = {n // 5}, {n_signals} signals",
     )
+    ticks = [0.015, 0.02, 0.03, 0.05, 0.1, 0.2]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
     figure.legend(loc="outside right upper", frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)
 

@@ -97,8 +97,9 @@ def anneal(
         ``result.trajectory``, such as ``{"mse": instance.mse}``.
     time_limit : float, optional
         Seconds, all included except the compilation of kernels. Without a ``schedule`` the run fills
-        them: more time, more sweeps. A given schedule is cut down to them, if need be. The schedule
-        that was executed is in the result, and replays it exactly.
+        them, on the middle part of the automatic one: more time, more sweeps. A given schedule is cut
+        down to them, if need be. The schedule that was executed is in the result, and replays it
+        exactly.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
@@ -157,7 +158,7 @@ def anneal(
         )
         fill = schedule is None
         if schedule is None:
-            schedule = Schedule.automatic(problem, k)
+            schedule = Schedule.automatic(problem, k) if time_limit is None else _brief(problem, k)
         plan: Schedule | Pace = _plan(run, schedule)
         if time_limit is not None:
             n_rounds = math.ceil(n_chains / effective_n_jobs(n_jobs if n_jobs is not None else 1))
@@ -200,6 +201,13 @@ def anneal(
         },
         sampled_supports=_samples(chains, executed.n_sweeps, k) if keep_samples else None,
     )
+
+
+def _brief(problem: SparseProblem, k: int) -> Schedule:
+    """Where supports relax slowly: hotter, and colder, time would be wasted."""
+    ends = Schedule.automatic(problem, k, n=20).mu
+    last = 0.5 * ends[-1] or 1.0
+    return Schedule.geometric(min(6.0 * ends[2], last), last, 60)
 
 
 def _plan(run: Run, schedule: Schedule | AdaptiveSchedule) -> Schedule | by_fluctuations:
