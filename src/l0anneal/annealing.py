@@ -28,7 +28,8 @@ from l0anneal.pace import (
 )
 from l0anneal.problem import SparseProblem
 from l0anneal.results import RESERVED_NAMES, AnnealResult
-from l0anneal.schedules import Schedule
+from l0anneal.schedules import Schedule, temperature_range
+from l0anneal.search_result import fitted
 from l0anneal.seeds import RandomState, seed_of
 
 __all__ = ["anneal"]
@@ -143,8 +144,7 @@ def anneal(
     warm_up(move)
     began = time.perf_counter()
     with one_blas_thread():
-        # once, before the chains share it
-        _ = problem.gram if problem.gram_is_whole else problem.unit_columns
+        problem.make_ready()
         run = Run(
             problem,
             k,
@@ -167,28 +167,15 @@ def anneal(
         with tqdm(total=total, unit="sweep", disable=not progress, leave=False) as bar:
             run.bar = bar
             chains, executed, interrupted = run_chains(run, plan, n_chains, n_jobs, on_interrupt)
-        supports = [chain.support for chain in chains if chain.support is not None]
-        fits = [problem.least_squares(support) for support in supports]
-    coefs = np.zeros((len(supports), problem.n_columns))
-    for row, support, (x, _) in zip(coefs, supports, fits):
-        row[support] = x
-    energies = np.array([energy for _, energy in fits])
-    best = int(np.argmin(energies))
+        answer = fitted(problem, [chain.support for chain in chains if chain.support is not None])
     return AnnealResult(
-        support=supports[best],
-        coef=coefs[best],
-        energy=float(energies[best]),
-        signal_energy=problem.signal_energy,
-        n_samples=problem.n_samples,
+        **answer,
         schedule=executed,
         general_position=problem.in_general_position,
         seed=seed,
         seconds=time.perf_counter() - began,
         interrupted=interrupted,
         refreshes=sum(chain.refreshes for chain in chains),
-        chain_energies=energies,
-        chain_supports=np.stack(supports),
-        chain_coefs=coefs,
         mean_energy=_table(chains, len(executed), lambda chain: chain.mean_energy),
         std_energy=_table(chains, len(executed), lambda chain: chain.std_energy),
         acceptance=_table(chains, len(executed), lambda chain: chain.acceptance),
@@ -205,18 +192,17 @@ def anneal(
 
 def _brief(problem: SparseProblem, k: int) -> Schedule:
     """Where supports relax slowly: hotter, and colder, time would be wasted."""
-    ends = Schedule.automatic(problem, k, n=20).mu
-    last = 0.5 * ends[-1] or 1.0
-    return Schedule.geometric(min(6.0 * ends[2], last), last, 60)
+    hot, cold = temperature_range(problem, k)
+    return Schedule.geometric(min(6.0 * hot, 0.5 * cold), 0.5 * cold, 60)
 
 
 def _plan(run: Run, schedule: Schedule | AdaptiveSchedule) -> Schedule | by_fluctuations:
     """What is given to the chains; an adaptive schedule gets the ends that it does not have."""
     if isinstance(schedule, Schedule):
         return schedule
-    ends = Schedule.automatic(run.problem, run.k, n=20).mu
-    mu_max = ends[-1] if schedule.mu_max is None else schedule.mu_max
-    mu_min = min(ends[2], mu_max) if schedule.mu_min is None else schedule.mu_min
+    hot, cold = temperature_range(run.problem, run.k)
+    mu_max = cold if schedule.mu_max is None else schedule.mu_max
+    mu_min = min(hot, mu_max) if schedule.mu_min is None else schedule.mu_min
     return by_fluctuations(schedule, mu_min, max(mu_min, mu_max))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -24,9 +24,10 @@ from l0anneal.schedules import Schedule
 from l0anneal.seeds import child
 from l0anneal.workspace import Workspace
 
-__all__ = ["Chain", "Observable", "Run", "run_chains"]
+__all__ = ["Chain", "Observable", "Run", "Stopped", "in_threads", "run_chains"]
 
 Observable = Callable[[NDArray[np.float64]], float]
+C = TypeVar("C")
 
 
 class Stopped(Exception):
@@ -164,6 +165,9 @@ class Chain:
             self.observed[name].append(total / tau)
 
 
+Every = Callable[[Callable[[Chain], None]], None]
+
+
 def run_chains(
     run: Run, plan: Schedule | Pace, n_chains: int, n_jobs: int | None, on_interrupt: str
 ) -> tuple[list[Chain], Schedule, bool]:
@@ -174,29 +178,51 @@ def run_chains(
     """
     chains = [Chain(run, c) for c in range(n_chains)]
     n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
-    interrupted = False
     steps: list[tuple[float, int]] = []
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
-    try:
+
+    def work(every: Every) -> None:
         if isinstance(plan, Schedule):
-            steps = list(plan)
-            for future in [pool.submit(_whole, chain, plan) for chain in chains]:
-                future.result()
+            steps.extend(plan)
+            every(lambda chain: _whole(chain, plan))
         else:
-            _together(pool, chains, plan, steps)
-    except KeyboardInterrupt:
-        interrupted = True
-        if on_interrupt == "raise":
-            raise
-    finally:
-        run.stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+            _together(every, chains, plan, steps)
+
+    interrupted = in_threads(chains, n_threads, work, run.stop, on_interrupt)
     begun = [chain for chain in chains if chain.support is not None]
     if not begun or not steps:
         raise KeyboardInterrupt
     interrupted |= any(chain.stopped for chain in begun)
     executed = Schedule(tuple(mu for mu, _ in steps), tuple(tau for _, tau in steps), plan.name)
     return begun, executed, interrupted
+
+
+def in_threads(
+    chains: Sequence[C],
+    n_threads: int,
+    work: Callable[[Callable[[Callable[[C], None]], None]], None],
+    stop: threading.Event,
+    on_interrupt: str,
+) -> bool:
+    """Let ``work`` call what it likes for every chain, in threads; return whether Ctrl-C cut it.
+
+    Whatever ends it, ``stop`` is set, and it is waited for the chains to hear that.
+    """
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
+
+    def every(call: Callable[[C], None]) -> None:
+        for future in [pool.submit(call, chain) for chain in chains]:
+            future.result()
+
+    try:
+        work(every)
+    except KeyboardInterrupt:
+        if on_interrupt == "raise":
+            raise
+        return True
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+    return False
 
 
 def _whole(chain: Chain, schedule: Schedule) -> None:
@@ -207,12 +233,8 @@ def _whole(chain: Chain, schedule: Schedule) -> None:
 
 
 def _together(
-    pool: ThreadPoolExecutor, chains: list[Chain], pace: Pace, steps: list[tuple[float, int]]
+    every: Every, chains: list[Chain], pace: Pace, steps: list[tuple[float, int]]
 ) -> None:
-    def every(call: Callable[[Chain], None]) -> None:
-        for future in [pool.submit(call, chain) for chain in chains]:
-            future.result()
-
     every(Chain.begin)
     step = pace.next(None)
     while step is not None:

@@ -29,6 +29,7 @@ from l0anneal.kicks_result import KickResult
 from l0anneal.population_result import PopulationResult
 from l0anneal.problem import SparseProblem
 from l0anneal.results import AnnealResult
+from l0anneal.search_result import SearchResult
 from l0anneal.tempering_result import TemperResult
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -191,7 +192,7 @@ def _of_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
 class _Said:
     """The words about a search for k columns, as they come together."""
 
-    def __init__(self, result: AnnealResult | KickResult) -> None:
+    def __init__(self, result: SearchResult) -> None:
         self.result = result
         self.verdict = "unknown"
         self.reasons: list[str] = []

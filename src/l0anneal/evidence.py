@@ -35,7 +35,7 @@ from tqdm.auto import tqdm
 from l0anneal._blas import one_blas_thread
 from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import patience, tiny_problem, warm_up
-from l0anneal.evidence_chain import Allowance, EvidenceChain, Prior
+from l0anneal.evidence_chain import Allowance, EvidenceChain, Model, Prior
 from l0anneal.evidence_posterior import Posterior
 from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
 from l0anneal.message_passing import pass_messages, set_up_flops
@@ -139,7 +139,8 @@ def evidence_anneal(
     _warm_up()
     began = time.perf_counter()
     with one_blas_thread(), tqdm(unit="step", disable=not progress, leave=False) as bar:
-        run = _Run(problem, size, Prior.of(rho), known, seed_of(random_state), schedule, bar)
+        model = Model(problem, size, Prior.of(rho), known)
+        run = _Run(model, seed_of(random_state), schedule, bar)
         run.time_limit(time_limit)
         best = run.seeded(max_messages) or run.best(tau, max_attempts)
         posterior = Posterior(best)
@@ -155,17 +156,9 @@ class _Run:
     """The attempts of one run, and what they took."""
 
     def __init__(
-        self,
-        problem: SparseProblem,
-        size: int | None,
-        prior: Prior,
-        known: float | None,
-        seed: int,
-        schedule: EvidenceSchedule | None,
-        bar: Any,
+        self, model: Model, seed: int, schedule: EvidenceSchedule | None, bar: Any
     ) -> None:
-        self.problem, self.size, self.prior, self.known = problem, size, prior, known
-        self.seed, self.schedule, self.bar = seed, schedule, bar
+        self.model, self.seed, self.schedule, self.bar = model, seed, schedule, bar
         self.ends = [math.inf] * 4
         self.to_settle = 0.0
         self.flops = SET_UP_FLOPS
@@ -197,12 +190,11 @@ class _Run:
     def best(self, tau: int, max_attempts: int) -> EvidenceChain:
         """The chain to be sampled from."""
         best = self.search(tau, max_attempts) if self.schedule is None else self.replay()
-        self.capped = best.state != "found" and best.crowded and self.size is None
-        if self.schedule is not None:
-            self.capped = self.schedule.capped
+        crowded = best.state != "found" and best.crowded and self.model.size is None
+        self.capped = crowded if self.schedule is None else self.schedule.capped
         if self.capped:
             # among so many columns noise is fitted, too: try with fewer than it can be told from
-            most = max(1, self.problem.n_samples // 2)
+            most = max(1, self.model.problem.n_samples // 2)
             chain = self.attempt(self.taus[0], FIRST, self.ends[2], most)
             if best.mean_size > most or chain.rank < best.rank:
                 best = chain
@@ -211,19 +203,20 @@ class _Run:
     def new_chain(self, first: float) -> EvidenceChain:
         """A chain with a seed of its own."""
         seed = child(self.seed, len(self.taus))
-        return EvidenceChain(self.problem, self.size, self.prior, self.known, first, seed, self.bar)
+        return EvidenceChain(self.model, first, seed, self.bar)
 
     def seeded(self, max_messages: int) -> EvidenceChain | None:
         """A chain begun by message passing, if that finds the plan."""
-        free = self.size is None and self.known is None and self.problem.signal_energy > 0
+        problem = self.model.problem
+        free = self.model.size is None and self.model.known is None and problem.signal_energy > 0
         if self.schedule is not None:
             max_messages = self.schedule.messages
-        elif not free or set_up_flops(self.problem) > self.flops:
+        elif not free or set_up_flops(problem) > self.flops:
             max_messages = 0
         if max_messages == 0:
             return None
         end = self.ends[0]
-        beliefs = pass_messages(self.problem, max_messages, lambda: time.perf_counter() < end)
+        beliefs = pass_messages(problem, max_messages, lambda: time.perf_counter() < end)
         self.messages = len(beliefs.log)
         chain = self.new_chain(FIRST)
         chain.seed(beliefs)

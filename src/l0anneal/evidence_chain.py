@@ -21,7 +21,7 @@ from l0anneal.rng import stream
 from l0anneal.tableau import ENERGY, SIZE
 from l0anneal.workspace import Workspace
 
-__all__ = ["Allowance", "EvidenceChain", "Prior"]
+__all__ = ["Allowance", "EvidenceChain", "Model", "Prior"]
 
 # temperatures are in units of ⟨y²⟩ = ‖y‖²/M
 HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
@@ -88,20 +88,29 @@ class Moments:
     freedoms: list[float] = field(default_factory=list)  # of the residual
 
 
+@dataclass(frozen=True)
+class Model:
+    """What is asked: of which problem, and what is given beside it."""
+
+    problem: SparseProblem
+    size: int | None
+    prior: Prior
+    known: float | None  # the noise variance, in the engine's units
+
+
 class EvidenceChain:
     """One attempt: cool, then settle. Temperatures here are in the engine's units."""
 
     def __init__(
         self,
-        problem: SparseProblem,
-        size: int | None,
-        prior: Prior,
-        known: float | None,
+        model: Model,
         first: float,
         seed: np.random.SeedSequence,
         bar: Any,
     ) -> None:
-        self.problem, self.size, self.prior, self.known, self.bar = problem, size, prior, known, bar
+        problem, size, prior = model.problem, model.size, model.prior
+        self.problem, self.size, self.prior, self.known = problem, size, prior, model.known
+        self.bar = bar
         n, m = problem.n_columns, problem.n_samples
         order, flips, self.draws = seed.spawn(3)  # the last: for the posterior
         self.generator = stream(flips)

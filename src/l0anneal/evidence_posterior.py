@@ -146,9 +146,7 @@ class Posterior:
 
     def _kin(self, j: int) -> NDArray[np.bool_]:
         """Columns correlated with column j, and j itself."""
-        problem = self.chain.problem
-        row = problem.gram[j] if problem.gram_is_whole else problem.gram_row(j)
-        kin: NDArray[np.bool_] = np.abs(row) > KIN
+        kin: NDArray[np.bool_] = np.abs(self.chain.problem.gram_row(j)) > KIN
         kin[j] = True
         return kin
 

@@ -47,14 +47,10 @@ class EvidenceSchedule:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> EvidenceSchedule:
         """Read what ``dataclasses.asdict`` makes of one."""
-        return cls(
-            tuple(data["tau"]),
-            tuple(data["sweeps"]),
-            tuple(data["settling"]),
-            int(data["sampling"]),
-            bool(data["capped"]),
-            int(data["messages"]),
-        )
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        return cls(**fields)
 
 
 @dataclass(frozen=True, eq=False)

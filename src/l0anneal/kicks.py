@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -25,12 +25,14 @@ from tqdm.auto import tqdm
 from l0anneal._blas import one_blas_thread
 from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import patience, tiny_problem, warm_up
+from l0anneal.chains import Stopped, in_threads
 from l0anneal.kicks_result import KickResult
-from l0anneal.moves.kick import BEST, FLOOR, KICKS, kick
+from l0anneal.moves.kick import BEST, FLOOR, KICKS, PLACES, kick
 from l0anneal.problem import SparseProblem
 from l0anneal.rng import stream
+from l0anneal.search_result import fitted
 from l0anneal.seeds import RandomState, child, seed_of
-from l0anneal.tableau import ENERGY, SIZE
+from l0anneal.tableau import ENERGY
 from l0anneal.workspace import Workspace
 
 __all__ = ["kick_search"]
@@ -115,54 +117,41 @@ def kick_search(
         run.deadline = began + 0.97 * time_limit
     total = sum(each) if max(each) < ENDLESS else None
     with one_blas_thread(), tqdm(total=total, unit="kick", disable=not progress) as run.bar:
-        _ = (
-            problem.gram if problem.gram_is_whole else problem.unit_columns
-        )  # before threads share it
+        problem.make_ready()
         chains = [_Chain(run, c, n) for c, n in enumerate(each)]
-        interrupted = _run(run, chains, n_threads, on_interrupt)
-        chains = [chain for chain in chains if chain.best.size == k and chain.begun]
-        supports = [np.sort(chain.best) for chain in chains]
-        fits = [problem.least_squares(support) for support in supports]
-    coefs = np.zeros((len(supports), problem.n_columns))
-    for row, support, (x, _) in zip(coefs, supports, fits):
-        row[support] = x
-    energies = np.array([energy for _, energy in fits])
-    best = int(np.argmin(energies))
+        interrupted = in_threads(
+            chains, n_threads, lambda every: every(_Chain.go), run.stop, on_interrupt
+        )
+        begun = [(np.sort(c.best), c.at[KICKS]) for c in chains if c.best is not None]
+        if not begun:
+            raise KeyboardInterrupt
+        answer = fitted(problem, [support for support, _ in begun])
     return KickResult(
-        support=supports[best],
-        coef=coefs[best],
-        energy=float(energies[best]),
-        signal_energy=problem.signal_energy,
-        n_samples=problem.n_samples,
-        chain_energies=energies,
-        chain_supports=np.stack(supports),
-        chain_coefs=coefs,
-        n_kicks=np.array([chain.at[KICKS] for chain in chains]),
+        **answer,
+        n_kicks=np.array([kicks for _, kicks in begun]),
         seed=seed,
         seconds=time.perf_counter() - began,
         interrupted=interrupted,
     )
 
 
-class _Stopped(Exception):
-    """The search was interrupted."""
-
-
+@dataclass
 class _Run:
     """What the chains have in common."""
 
-    def __init__(
-        self, problem: SparseProblem, k: int, seed: int, start: NDArray[np.int64] | None
-    ) -> None:
-        self.problem, self.k, self.seed, self.start = problem, k, seed, start
-        self.seconds = self.deadline = math.inf
-        self.stop = threading.Event()
-        self.bar: Any = None
+    problem: SparseProblem
+    k: int
+    seed: int
+    start: NDArray[np.int64] | None
+    deadline: float = math.inf
+    seconds: float = math.inf  # of each chain
+    bar: Any = None
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:
         """Hear an interrupt."""
         if self.stop.is_set():
-            raise _Stopped
+            raise Stopped
 
 
 class _Chain:
@@ -170,9 +159,8 @@ class _Chain:
 
     def __init__(self, run: _Run, number: int, n_kicks: int) -> None:
         self.run, self.number, self.n_kicks = run, number, n_kicks
-        self.at = np.zeros(8, dtype=np.int64)
-        self.best: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self.begun = False
+        self.at = np.zeros(PLACES, dtype=np.int64)
+        self.best: NDArray[np.int64] | None = None  # until there is one
 
     def go(self) -> None:
         """Find the first minimum and kick from there."""
@@ -180,7 +168,7 @@ class _Chain:
         end = min(run.deadline, time.perf_counter() + run.seconds)
         try:
             workspace = self._begin()
-        except _Stopped:
+        except Stopped:
             return
         t = workspace.tableau
         held = workspace.spare()
@@ -218,28 +206,8 @@ class _Chain:
             rng = np.random.default_rng(child(run.seed, self.number, 1))
             workspace.fill(run.k, rng.permutation(run.problem.n_columns))
         workspace.descend()
-        self.best = workspace.tableau.ones[: workspace.tableau.counts[SIZE]].copy()
-        self.begun = True
+        self.best = workspace.support
         return workspace
-
-
-def _run(run: _Run, chains: list[_Chain], n_threads: int, on_interrupt: str) -> bool:
-    """Run the chains; whether they were interrupted and that is to be lived with."""
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal") as pool:
-        tasks = [pool.submit(chain.go) for chain in chains]
-        try:
-            wait(tasks, return_when=FIRST_EXCEPTION)
-        except KeyboardInterrupt:
-            run.stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            if on_interrupt == "raise" or not any(chain.begun for chain in chains):
-                raise
-            return True
-        finally:
-            run.stop.set()
-    for task in tasks:
-        task.result()
-    return False
 
 
 @cache
@@ -250,6 +218,6 @@ def _warm_up() -> None:
         workspace = Workspace(tiny_problem(), 2)
         workspace.fill_greedily(2)
         state = stream(np.random.SeedSequence(0))
-        best, at = np.empty(2, dtype=np.int64), np.zeros(8, dtype=np.int64)
+        best, at = np.empty(2, dtype=np.int64), np.zeros(PLACES, dtype=np.int64)
         levels = np.array([0.0, 0.0, 0.0, -1.0])
         workspace.run(kick, workspace.spare(), state, 1, levels, best, at)

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal import _archive
+from l0anneal.search_result import SearchResult
 
 __all__ = ["KickResult"]
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
-class KickResult:
+class KickResult(SearchResult):
     """The result of `kick_search`.
 
     Attributes
@@ -38,50 +37,11 @@ class KickResult:
         True if the run was stopped before its end.
     """
 
-    support: NDArray[np.int64]
-    coef: Floats
-    energy: float
-    signal_energy: float  # ‖y‖²
-    n_samples: int
-    chain_energies: Floats
-    chain_supports: NDArray[np.int64]
-    chain_coefs: Floats
     n_kicks: NDArray[np.int64]
-    seed: int
-    seconds: float
-    interrupted: bool
-
-    @property
-    def distortion(self) -> float:
-        """ε = energy / M."""
-        return self.energy / self.n_samples
-
-    @property
-    def n_columns(self) -> int:
-        """N."""
-        return int(self.coef.size)
-
-    @property
-    def n_agree(self) -> int:
-        """How many chains ended in the best support."""
-        return int(np.sum(np.all(self.chain_supports == self.support, axis=1)))
 
     def summary(self) -> str:
         """The answer in a few lines."""
-        shown = ", ".join(str(j) for j in self.support[:12])
-        if self.support.size > 12:
-            shown += f", … ({self.support.size} in all)"
-        lines = [
-            f"support      {shown or 'empty'}",
-            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
-            f"chains       {self.n_agree} of {len(self.chain_energies)} ended in this support",
-            f"kicks        {', '.join(map(str, self.n_kicks))}",
-            f"seed         {self.seed}",
-            f"time         {self.seconds:.3g} s",
-        ]
-        if self.interrupted:
-            lines.append("interrupted  the best so far")
-        return "\n".join(lines)
+        return self._summary(f"kicks        {', '.join(map(str, self.n_kicks))}", "the best so far")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""

@@ -51,8 +51,7 @@ class Rungs:
         n_jobs: int | None,
     ) -> None:
         self.problem, self.least, self.most, self.seed = problem, least, most, seed
-        if problem.gram_is_whole:
-            _ = problem.gram  # once, before the threads share it
+        problem.make_ready()
         self._n_threads = effective_n_jobs(n_jobs if n_jobs is not None else 1)
         self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="l0anneal")
         self._stop = threading.Event()

@@ -39,11 +39,9 @@ Floats = NDArray[np.float64]
 
 
 class Beliefs(NamedTuple):
-    """What message passing came to; coefficients and variances in the engine's units."""
+    """What message passing came to; variances in the engine's units."""
 
     probability: Floats  # of each column to be chosen
-    rho: float
-    slab: float
     log: list[tuple[float, float, float, float]]  # by step: noise variance, mean size, ρ, σ²
 
 
@@ -86,15 +84,18 @@ def pass_messages(
 def _spectrum(problem: SparseProblem) -> tuple[Floats, Floats]:
     """Non-zero eigenvalues of AᵀA, and its eigenvectors as rows, from the smaller of AᵀA and AAᵀ."""
     if _by_columns(problem):
-        columns = problem.unit_columns
-        values, vectors = np.linalg.eigh(columns.T @ columns)
+        outer = np.zeros((problem.A.shape[0],) * 2)
+        for _, block in problem.unit_blocks():
+            outer += block @ block.T
+        values, vectors = np.linalg.eigh(outer)
         kept = values > RANK * values[-1]
-        rows = (columns @ vectors[:, kept]).T / np.sqrt(values[kept])[:, None]
+        left = vectors[:, kept].T / np.sqrt(values[kept])[:, None]
+        V = np.hstack([left @ block for _, block in problem.unit_blocks()])
     else:
         values, vectors = np.linalg.eigh(problem.gram)
         kept = values > RANK * values[-1]
-        rows = vectors[:, kept].T
-    return values[kept], np.ascontiguousarray(rows)
+        V = np.ascontiguousarray(vectors[:, kept].T)
+    return values[kept], V
 
 
 def _pass(
@@ -153,7 +154,7 @@ def _pass(
             break
         if len(log) >= 2 * STALL and noise > max(0.999 * log[-STALL][0], 1e-6 * mean_square):
             break
-    return Beliefs(np.nan_to_num(p), rho, slab, log)
+    return Beliefs(np.nan_to_num(p), log)
 
 
 def _denoise(r: Floats, precision: float, rho: float, slab: float) -> tuple[Floats, Floats, float]:

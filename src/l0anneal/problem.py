@@ -185,7 +185,7 @@ class SparseProblem:
         with one_blas_thread():
             if self.A is None:
                 return int(np.linalg.matrix_rank(self.gram, hermitian=True))
-            columns = np.hstack([block for _, block in self._column_blocks()]) / self._scale
+            columns = np.hstack([block for _, block in self.unit_blocks()])
             return int(np.linalg.matrix_rank(columns))
 
     def check_support(self, support: ArrayLike, size: int | None = None) -> NDArray[np.int64]:
@@ -239,10 +239,14 @@ class SparseProblem:
         if self.A is None or 8 * math.prod(self.A.shape) > COLUMN_BYTES:
             return np.empty((0, 0))
         columns = np.empty((self.n_columns, self.A.shape[0]))
-        for cut, block in self._column_blocks():
+        for cut, block in self.unit_blocks():
             columns[cut] = block.T
-        columns /= self._scale[:, None]
         return columns
+
+    def unit_blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """The unit-norm columns, some at a time."""
+        for cut, block in self._column_blocks():
+            yield cut, block / self._scale[cut]
 
     @cached_property
     def in_general_position(self) -> bool:
@@ -259,8 +263,14 @@ class SparseProblem:
         """Whether chains get the whole Gram matrix, or rows on demand."""
         return self.A is None or 8 * self.n_columns**2 <= WHOLE_GRAM_BYTES
 
+    def make_ready(self) -> None:
+        """Compute what chains share, before they begin, each in its thread."""
+        _ = self.gram if self.gram_is_whole else self.unit_columns
+
     def gram_row(self, j: int) -> Floats:
         """Correlations of unit column j with every unit column."""
+        if self.gram_is_whole:
+            return self.gram[j]
         with one_blas_thread():
             return self._correlate(self._columns(np.array([j]))[:, 0] / self._scale[j])
 

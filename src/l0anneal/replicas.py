@@ -151,8 +151,7 @@ class Replicas:
         self, problem: SparseProblem, k: int, n_replicas: int, seed: int, n_jobs: int | None
     ) -> None:
         self.problem, self.k = problem, k
-        if problem.gram_is_whole:
-            _ = problem.gram  # once, before the threads share it
+        problem.make_ready()
         self._mine = threading.local()
         self._stop = threading.Event()
         n_threads = effective_n_jobs(n_jobs if n_jobs is not None else 1)

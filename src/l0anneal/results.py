@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from l0anneal import _archive
 from l0anneal._counts import log_choose
 from l0anneal.schedules import Schedule
+from l0anneal.search_result import SearchResult
 
 if TYPE_CHECKING:
     import xarray
@@ -29,7 +30,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class AnnealResult:
+class AnnealResult(SearchResult):
     """The result of an annealing.
 
     Attributes
@@ -53,21 +54,9 @@ class AnnealResult:
         How often the tableaus were recomputed against rounding.
     """
 
-    support: NDArray[np.int64]
-    coef: Floats
-    energy: float
-    signal_energy: float  # ‖y‖²
-    n_samples: int
     schedule: Schedule
     general_position: bool  # no support was excluded because its columns are dependent
-    seed: int
-    seconds: float
-    interrupted: bool
     refreshes: int
-    # by chain
-    chain_energies: Floats
-    chain_supports: NDArray[np.int64]
-    chain_coefs: Floats
     # by chain and temperature: means over the sweeps, in the caller's units; NaN where not run
     mean_energy: Floats
     std_energy: Floats
@@ -78,21 +67,6 @@ class AnnealResult:
     n_pairs: int = 2
     # by chain and sweep
     sampled_supports: NDArray[np.int32] | None = None
-
-    @property
-    def n_columns(self) -> int:
-        """N."""
-        return self.coef.size
-
-    @property
-    def distortion(self) -> float:
-        """ε = energy / M."""
-        return self.energy / self.n_samples
-
-    @property
-    def n_agree(self) -> int:
-        """How many chains ended in the best support."""
-        return int(np.sum(np.all(self.chain_supports == self.support, axis=1)))
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
@@ -186,21 +160,9 @@ class AnnealResult:
 
     def summary(self) -> str:
         """The answer in a few lines."""
-        shown = ", ".join(str(j) for j in self.support[:12])
-        if self.support.size > 12:
-            shown += f", … ({self.support.size} in all)"
-        chains = len(self.chain_energies)
-        lines = [
-            f"support      {shown or 'empty'}",
-            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
-            f"chains       {self.n_agree} of {chains} ended in this support",
-            f"schedule     {self.schedule}",
-            f"seed         {self.seed}",
-            f"time         {self.seconds:.3g} s",
-        ]
-        if self.interrupted:
-            lines.append("interrupted  the best so far, not the end of the schedule")
-        return "\n".join(lines)
+        return self._summary(
+            f"schedule     {self.schedule}", "the best so far, not the end of the schedule"
+        )
 
     def plot(self) -> Figure:
         """Draw the run: distortion, acceptance and entropy against temperature."""

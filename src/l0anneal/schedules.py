@@ -112,12 +112,9 @@ class Schedule:
         """
         k = problem.check_size(n_nonzero)
         n = whole("n", n, 1)
-        warm_up()
-        with one_blas_thread():
-            hot, cold = _energy_scales(problem, k)
-        mu_min, mu_max = 0.5 / hot, 20.0 / cold
-        lead_in = np.linspace(0.0, mu_min, n // 10, endpoint=False)
-        mu = np.concatenate((lead_in, np.geomspace(mu_min, mu_max, n - lead_in.size)))
+        hot, cold = _unit_range(problem, k)
+        lead_in = np.linspace(0.0, hot, n // 10, endpoint=False)
+        mu = np.concatenate((lead_in, np.geomspace(hot, cold, n - lead_in.size)))
         return cls._make(mu / problem.unit_energy, tau, "automatic")
 
     @classmethod
@@ -180,6 +177,19 @@ class Schedule:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except ValueError as error:
             raise ValueError(f"{path}: not a saved schedule ({error})") from error
+
+
+def temperature_range(problem: SparseProblem, k: int) -> tuple[float, float]:
+    """The hot and the cold end of `Schedule.automatic`, as inverse temperatures."""
+    hot, cold = _unit_range(problem, k)
+    return hot / problem.unit_energy, cold / problem.unit_energy
+
+
+def _unit_range(problem: SparseProblem, k: int) -> tuple[float, float]:
+    warm_up()
+    with one_blas_thread():
+        hot, cold = _energy_scales(problem, k)
+    return 0.5 / hot, 20.0 / cold
 
 
 def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.autocorrelation import autocorrelation_time
 from l0anneal.ladder import MOST_RUNGS, Rungs
 from l0anneal.problem import SparseProblem
-from l0anneal.schedules import Schedule
+from l0anneal.schedules import temperature_range
 from l0anneal.seeds import RandomState, seed_of
 from l0anneal.tempering_result import TemperResult
 from l0anneal.workspace import Workspace
@@ -336,9 +336,9 @@ def _first_ladder(
     problem: SparseProblem, k: int, n_replicas: int | None, mu_max: float | None
 ) -> Floats:
     """Equal ratios between the hot and the cold end of the automatic schedule."""
-    automatic = Schedule.automatic(problem, k, n=20)
-    cold = automatic.mu[-1] if mu_max is None else mu_max
-    hot = min(automatic.mu[2], 0.5 * cold)  # the first two lead in from zero
+    hot, cold = temperature_range(problem, k)
+    cold = cold if mu_max is None else mu_max
+    hot = min(hot, 0.5 * cold)
     return np.geomspace(hot, cold, FIRST_RUNGS if n_replicas is None else n_replicas)
 
 

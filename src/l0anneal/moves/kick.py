@@ -9,7 +9,7 @@ from l0anneal.pivots import swap
 from l0anneal.rng import below
 from l0anneal.tableau import ENERGY, SIZE, copy_tableau, refresh, refresh_due
 
-__all__ = ["BEST", "FLOOR", "KICKS", "kick"]
+__all__ = ["BEST", "FLOOR", "KICKS", "PLACES", "kick"]
 
 FEWEST, MOST = 2, 4  # columns that a kick exchanges
 STAYS = 0.9  # part of the kicks after which it stays; the slack is steered towards it
@@ -18,7 +18,7 @@ STEERING = 0.1  # by how much log slack changes at a kick
 # the energy at which nothing is left to be gained
 HERE, BEST, SLACK, FLOOR = range(4)
 # indices into ``at``, after the four of a tally: kicks so far, what comes next, exchanges to be made
-KICKS, PHASE, LEFT = 4, 5, 6
+KICKS, PHASE, LEFT, PLACES = 4, 5, 6, 7
 READY, KICKING, DESCENDING = range(3)
 
 
@@ -31,7 +31,7 @@ def kick(t, held, state, stop, levels, best, at):  # type: ignore[no-untyped-def
     tableau is in ``held``; else the chain goes back there. The slack grows at each refusal and
     shrinks at each acceptance, so that `STAYS` of the kicks are accepted, whatever the energies are.
     (Kept to descents alone the chain is caught in the first funnel; free, it forgets what it has.)
-    ``best`` receives the support of the lowest energy, sorted by slot.
+    ``best`` receives the support of the lowest energy, unsorted.
     """
     n_ones = t.counts[SIZE]
     n_zeros = t.b.size - n_ones
