@@ -80,7 +80,7 @@ class Prior:
 
 @dataclass
 class Moments:
-    """Sums over sweeps of what expectation maximisation and the noise gauge need."""
+    """Sums over sweeps of what expectation maximisation and the noise gauge need, of one hump."""
 
     sizes: list[int] = field(default_factory=list)
     residual_variances: list[float] = field(default_factory=list)
@@ -123,7 +123,9 @@ class EvidenceChain:
         self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
         self.temperature = HOT * self.mean_square
-        self.ridge = math.nan
+        self.hump = 0.0  # where the slab has its two humps; 0: it has one
+        self.signs = np.zeros(n)
+        self.held = (math.nan, math.nan)  # the ridge and the hump that the tableau has
         self.state = "trapped"
         self.crowded = True
         self.mean_size = 0.0
@@ -142,13 +144,22 @@ class EvidenceChain:
         if most is not None and self.largest:
             self.largest = min(self.largest, most)
 
+    def set_slab(self, variance: float, hump: float, signs: NDArray[np.float64]) -> None:
+        """Change the slab; ``signs`` are those of the humps of the support's coefficients, by slot."""
+        self.slab, self.hump = variance, hump
+        self.signs[:] = 0.0
+        if hump:
+            self.signs[self.workspace.tableau.ones[: self.n_ones]] = signs
+        self.held = (math.nan, math.nan)
+
     def advance(self, n_sweeps: int) -> Moments:
         """Run sweeps at the present temperature, ρ and σ²."""
         ridge = self.temperature / self.slab
+        pull = ridge * self.hump
         w = self.workspace
-        if ridge != self.ridge:
-            w.set_ridge(ridge)
-            self.ridge = ridge
+        if (ridge, self.hump) != self.held:
+            w.set_ridge(ridge, pull * self.signs)
+            self.held = ridge, self.hump
         n, m = self.problem.n_columns, self.problem.n_samples
         tally = new_tally()
         kernel = evidence_flip_direct if w.prefers_direct(self.acceptance) else evidence_flip
@@ -160,8 +171,8 @@ class EvidenceChain:
                 break
             while tally[PROPOSED] < sweep * n:
                 stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
-                arguments = (1.0 / self.temperature, math.log(ridge), log_odds, self.largest)
-                w.run(kernel, self.generator, *arguments, stop, tally)
+                law = (1.0 / self.temperature, math.log(ridge), log_odds, pull, self.signs)
+                w.run(kernel, self.generator, *law, self.largest, stop, tally)
             self.allowance.used += 1
             t = w.tableau
             k = int(t.counts[SIZE])
@@ -297,7 +308,7 @@ class EvidenceChain:
         n, k = self.problem.n_columns, int(t.counts[SIZE])
         log_det = np.linalg.slogdet(self.workspace.inverse)[1]
         T = self.temperature
-        log_likelihood = 0.5 * (log_det + k * math.log(self.ridge))
+        log_likelihood = 0.5 * (log_det + k * math.log(T / self.slab))
         log_likelihood -= 0.5 * self.problem.n_samples * math.log(2.0 * math.pi * T)
         log_likelihood -= (self.problem.unit_signal + float(t.values[ENERGY])) / T
         return log_likelihood + k * math.log(self.rho) + (n - k) * math.log1p(-self.rho)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from l0anneal.evidence_chain import Allowance, EvidenceChain
 from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
+from l0anneal.slab import Slab
 from l0anneal.tableau import ENERGY, PIVOT, SIZE
 
 __all__ = ["Posterior"]
@@ -16,7 +17,6 @@ __all__ = ["Posterior"]
 BURN_IN = 20  # sweeps before those that count, if there is time for more
 KIN = 0.5  # columns correlated more than this belong together
 FAINT = 0.1  # no group is looked for around a less likely column
-SLAB_WEIGHT = 6.0  # the prior on σ² weighs as much as so many columns
 
 
 class Posterior:
@@ -28,7 +28,7 @@ class Posterior:
     def __init__(self, chain: EvidenceChain) -> None:
         self.chain = chain
         self.rng = np.random.default_rng(chain.draws)
-        self.centre = chain.slab  # of the prior on σ²
+        self.slab = Slab(chain.slab)
         self._clear()
 
     def _clear(self) -> None:
@@ -71,10 +71,9 @@ class Posterior:
         self.rho += chain.rho
 
     def _draw(self) -> None:
-        """Gibbs steps: ρ given the size; coefficients; from them σ² and T.
+        """Gibbs steps: ρ given the size; coefficients; from them the slab and T.
 
-        The priors are Beta on ρ, log-uniform on T, and on σ² an inverse χ² about what expectation
-        maximisation found.
+        The priors are Beta on ρ, log-uniform on T, and on the slab that of `Slab`.
         """
         chain, rng = self.chain, self.rng
         t, k = chain.workspace.tableau, chain.n_ones
@@ -85,11 +84,14 @@ class Posterior:
         z = rng.standard_normal(k)
         factor = np.linalg.cholesky(chain.workspace.inverse)
         x = t.x[:k] + math.sqrt(chain.temperature) * (factor @ z)
-        square = float(x @ x)
-        chain.slab = (SLAB_WEIGHT * self.centre + square) / float(rng.chisquare(SLAB_WEIGHT + k))
+        ridge, held_to = chain.temperature / chain.slab, chain.hump * chain.signs[t.ones[:k]]
+        # ½‖y − Ax‖² + ½λ‖x − held_to‖², twice
+        total = 2.0 * (chain.problem.unit_signal + float(t.values[ENERGY]))
+        total += chain.temperature * float(z @ z) + ridge * float(held_to @ held_to)
+        residual = total - ridge * float((x - held_to) @ (x - held_to))
+        signs = self.slab.draw(x, rng)
+        chain.set_slab(self.slab.v, self.slab.m, signs)
         if chain.known is None:
-            residual = 2.0 * (chain.problem.unit_signal + float(t.values[ENERGY]))
-            residual += chain.temperature * float(z @ z) - chain.ridge * square
             least = 1e-12 * m * chain.mean_square
             chain.temperature = max(residual, least) / float(rng.chisquare(m))
 
@@ -98,31 +100,34 @@ class Posterior:
 
         Averages of these conditional expectations have less variance than averages of the samples.
         """
-        self.chain.workspace.complete()
-        t = self.chain.workspace.tableau
+        chain = self.chain
+        chain.workspace.complete()
+        t = chain.workspace.tableau
         k = int(t.counts[SIZE])
         ones, zeros = t.ones[:k], t.zeros[: t.b.size - k]
-        T = self.chain.temperature
-        log_ridge = math.log(T / self.chain.slab)
-        log_odds = math.log(self.chain.rho) - math.log1p(-self.chain.rho)
-        u, x = np.diagonal(t.U)[:k], t.x[:k]
-        gamma, r = t.gamma[: zeros.size], t.r[: zeros.size]
-        p, mean, variance = np.zeros(t.b.size), np.zeros(t.b.size), np.zeros(t.b.size)
-        mean[ones], variance[ones] = x, T * u
-        open_ = gamma > PIVOT * t.diag[zeros]
-        safe = np.where(open_, gamma, 1.0)
-        mean[zeros], variance[zeros] = (
-            np.where(open_, r / safe, 0.0),
-            np.where(open_, T / safe, 0.0),
-        )
-        if self.chain.size is not None:
+        T, ridge = chain.temperature, chain.temperature / chain.slab
+        pull = ridge * chain.hump
+        # what is left of each column and its correlation with the signal off the others' span
+        gamma, r = np.empty(t.b.size), np.empty(t.b.size)
+        gamma[ones] = 1.0 / np.diagonal(t.U)[:k]
+        r[ones] = t.x[:k] * gamma[ones] - pull * chain.signs[ones]
+        gamma[zeros], r[zeros] = t.gamma[: zeros.size], t.r[: zeros.size]
+        open_ = gamma > PIVOT * t.diag
+        gamma = np.where(open_, gamma, 1.0)
+        lean = pull * r / (gamma * T)
+        to_hump = pull * np.tanh(lean)  # on average over the sign
+        mean = (r + to_hump) / gamma
+        square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
+        if chain.size is not None:
+            p = np.zeros(t.b.size)
             p[ones] = 1.0  # at fixed size a column cannot be flipped alone
         else:
-            out = -0.5 * (np.log(u) + log_ridge) - 0.5 * x**2 / (u * T) - log_odds
-            into = log_odds - 0.5 * (np.log(safe) - log_ridge) + 0.5 * r**2 / (safe * T)
-            p[ones] = 0.5 * (1.0 + np.tanh(-0.5 * out))
-            p[zeros] = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * into)), 0.0)
-        return p, mean, mean**2 + variance
+            log_odds = math.log(chain.rho) - math.log1p(-chain.rho)
+            log_odds += 0.5 * r**2 / (gamma * T) - 0.5 * np.log(gamma / ridge)
+            log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
+            log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
+            p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
+        return p, mean, square
 
     def _likely(self) -> NDArray[np.int64]:
         """Columns more likely in than out, and of groups that hold one likely, the likeliest each.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from l0anneal import problem as _problem
 from l0anneal.automatic import choose
@@ -58,7 +58,7 @@ class Workspace:
             row_of,
             columns,
             problem.unit_diagonal(ridge),
-            problem.unit_correlation,
+            problem.unit_correlation.copy(),
             capacity,
         )
 
@@ -120,10 +120,15 @@ class Workspace:
         ones[:old], U[:old, :old], x[:old], W[:, :old] = t.ones, t.U, t.x, t.W
         self.tableau = t._replace(ones=ones, U=U, x=x, W=W, work=work)
 
-    def set_ridge(self, ridge: float) -> None:
-        """Put ``ridge`` on the diagonal of the unit-norm columns' Gram matrix, and recompute."""
+    def set_ridge(self, ridge: float, pull: ArrayLike = 0.0) -> None:
+        """Put ``ridge`` on the diagonal of the unit-norm columns' Gram matrix, and recompute.
+
+        ``pull`` is added to their correlations with the signal: the ridge then holds coefficients not
+        to zero but to pull/ridge.
+        """
         t = self.tableau
         t.diag[:] = self.problem.unit_diagonal() + ridge
+        t.b[:] = self.problem.unit_correlation + pull
         self.refresh()
 
     def add(self, j: int) -> bool:

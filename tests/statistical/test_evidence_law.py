@@ -1,16 +1,19 @@
 """The evidence flip leaves the spike-and-slab posterior invariant, sizes included."""
 
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from l0anneal import SparseProblem
+from l0anneal import problem as _problem
+from l0anneal.moves import new_tally
 from l0anneal.moves.evidence_flip import evidence_flip
 from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
-from l0anneal.moves.outcome import OUTSIDE, SLOT
+from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, SLOT
 from l0anneal.rng import stream
+from l0anneal.tableau import ENERGY, SIZE
 from l0anneal.workspace import Workspace
 from tests.statistical.law import LEVEL
 
@@ -25,33 +28,41 @@ def instance():
     return A, A[:, :2] @ [1.0, -1.0] + 0.5 * rng.standard_normal(M)
 
 
-def posterior(A, y, sizes):
-    """Straight from the model: y ~ N(0, T + σ² A_S A_Sᵀ), each column with probability ρ."""
+def posterior(A, y, sizes, hump=0.0):
+    """Straight from the model: y ~ N(hump A_S s, T + σ² A_S A_Sᵀ), each column with probability ρ."""
     supports = list(chain.from_iterable(combinations(range(N), k) for k in sizes))
     logs = []
     for S in supports:
         covariance = T * np.eye(M) + SLAB * A[:, list(S)] @ A[:, list(S)].T
-        density = stats.multivariate_normal(np.zeros(M), covariance).logpdf(y)
-        logs.append(density + len(S) * np.log(RHO) + (N - len(S)) * np.log(1 - RHO))
+        signs = product([-1.0, 1.0], repeat=len(S) if hump else 0)
+        means = [hump * A[:, list(S)[: len(s)]] @ s for s in signs]
+        densities = [stats.multivariate_normal(mean, covariance).pdf(y) for mean in means]
+        logs.append(np.log(np.mean(densities)) + len(S) * np.log(RHO / (1 - RHO)))
     weights = np.exp(np.array(logs) - max(logs))
     return supports, weights / weights.sum()
 
 
-def counts(A, y, largest, start, n_samples, supports, temperature=T, kernel=evidence_flip):
+def counts(
+    A, y, largest, start, n_samples, supports, temperature=T, kernel=evidence_flip, hump=0.0
+):
     problem = SparseProblem(A, y)
     workspace = Workspace(problem, 2)  # too small: it has to grow
     if start:
         workspace.fill(start, np.arange(N))
     unit = problem.unit_energy
-    workspace.set_ridge(temperature / SLAB)
+    signs = np.zeros(N)
+    if hump:
+        signs[workspace.support] = 1.0
+    pull = temperature / SLAB * hump / np.sqrt(unit)
+    workspace.set_ridge(temperature / SLAB, pull * signs)
     state = stream(np.random.SeedSequence(5))
     index = {S: i for i, S in enumerate(supports)}
     found = np.zeros(len(supports))
     for _ in range(n_samples):
         tally = np.zeros(4, dtype=np.int64)
         tally[SLOT] = tally[OUTSIDE] = -1
-        arguments = (unit / temperature, np.log(temperature / SLAB), np.log(RHO / (1 - RHO)))
-        workspace.run(kernel, state, *arguments, largest, 10 * N, tally)
+        law = (unit / temperature, np.log(temperature / SLAB), np.log(RHO / (1 - RHO)))
+        workspace.run(kernel, state, *law, pull, signs, largest, 10 * N, tally)
         found[index[tuple(int(j) for j in workspace.support)]] += 1
     return found
 
@@ -62,10 +73,11 @@ def counts(A, y, largest, start, n_samples, supports, temperature=T, kernel=evid
     [(N, 0, range(N + 1)), (3, 0, range(4)), (0, 2, [2])],
     ids=["any size", "at most three", "two"],
 )
-def test_posterior_over_supports(largest, start, sizes, kernel):
+@pytest.mark.parametrize("hump", [0.0, 1.2], ids=["one hump", "two humps"])
+def test_posterior_over_supports(largest, start, sizes, kernel, hump):
     A, y = instance()
-    supports, law = posterior(A, y, sizes)
-    found = counts(A, y, largest, start, 10_000, supports, kernel=kernel)
+    supports, law = posterior(A, y, sizes, hump)
+    found = counts(A, y, largest, start, 10_000, supports, kernel=kernel, hump=hump)
     expected = law * found.sum()
     common = expected > 10
     assert common.sum() > 8
@@ -77,7 +89,9 @@ def test_posterior_over_supports(largest, start, sizes, kernel):
 
 def test_the_test_can_fail():
     A, y = instance()
+    _, humps = posterior(A, y, range(N + 1), hump=1.2)
     supports, law = posterior(A, y, range(N + 1))
+    assert 0.5 * np.abs(law - humps).sum() > 0.1
     found = counts(A, y, N, 0, 10_000, supports, temperature=1.15 * T)
     expected = law * found.sum()
     common = expected > 10
@@ -87,3 +101,41 @@ def test_the_test_can_fail():
         ).pvalue
         < 1e-6
     )
+
+
+@pytest.mark.parametrize("kernel", [evidence_flip, evidence_flip_direct], ids=["tableau", "direct"])
+def test_with_two_humps_the_tableau_stays_true_and_rows_on_demand_change_nothing(
+    kernel, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((30, 50)), rng.standard_normal(30)
+    mu, ridge, pull = 60.0, 0.5, 0.3
+    runs = []
+    for whole in (True, False):
+        if not whole:
+            monkeypatch.setattr(_problem, "WHOLE_GRAM_BYTES", 0)
+        problem = SparseProblem(A, y)
+        workspace, signs = Workspace(problem, 2), np.zeros(50)
+        workspace.set_ridge(ridge)
+        state = stream(np.random.SeedSequence(1))
+        tally = new_tally()
+        law = (mu, np.log(ridge), -1.0, pull, signs)
+        workspace.run(kernel, state, *law, 20, 3000, tally)
+        t = workspace.tableau
+        assert tally[ACCEPTED] > 300
+        np.testing.assert_array_equal(np.flatnonzero(signs), workspace.support)
+        np.testing.assert_allclose(t.b, problem.unit_correlation + pull * signs, atol=1e-13)
+        fresh = Workspace(problem, 50)
+        for j in t.ones[: t.counts[SIZE]]:
+            assert fresh.add(int(j))
+        fresh.set_ridge(ridge, pull * signs)
+        k = int(t.counts[SIZE])
+        np.testing.assert_allclose(t.x[:k], fresh.tableau.x[:k], atol=1e-10)
+        np.testing.assert_allclose(t.values[ENERGY], fresh.tableau.values[ENERGY], atol=1e-10)
+        workspace.complete()
+        by_column = np.full((2, 50), np.nan)
+        for row, tableau in zip(by_column, (workspace.tableau, fresh.tableau)):
+            row[tableau.zeros[: 50 - k]] = tableau.r[: 50 - k]
+        np.testing.assert_allclose(*by_column, atol=1e-10)
+        runs.append(signs.copy())
+    np.testing.assert_array_equal(*runs)

@@ -8,6 +8,7 @@ import math
 
 from l0anneal._dot import dot
 from l0anneal._kernel import kernel
+from l0anneal.moves.evidence_flip import come, go, log_humps, log_odds_out
 from l0anneal.moves.outcome import ACCEPTED, DONE, FULL, PROPOSED, SINGULAR
 from l0anneal.moves.pair_flip_direct import cross, regress
 from l0anneal.pivots import (
@@ -47,7 +48,7 @@ def _leaving_fault(t, k, u):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _exchange(t, k, p, mu, chance):  # type: ignore[no-untyped-def]
+def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):  # type: ignore[no-untyped-def]
     """Try to put outside column p into slot k; 1: done, 0: not, −1: refresh first, then again."""
     n_ones = t.counts[SIZE]
     j, i = t.zeros[p], t.ones[k]
@@ -66,6 +67,11 @@ def _exchange(t, k, p, mu, chance):  # type: ignore[no-untyped-def]
     if gamma <= PIVOT * t.diag[j]:
         return 0
     gain = -0.5 * math.log(gamma * t.U[k, k]) - mu * delta
+    if pull != 0.0:
+        x = t.x[k] - pull * signs[i] / freed
+        gain += 0.5 * mu * (t.x[k] * t.x[k] - x * x) * freed
+        gain += log_humps(r, gamma, mu, log_ridge, pull)
+        gain -= log_humps(x * freed, freed, mu, log_ridge, pull)
     if chance >= math.exp(min(gain, 0.0)):
         return 0
     u = inverse_row(t, k)
@@ -76,8 +82,10 @@ def _exchange(t, k, p, mu, chance):  # type: ignore[no-untyped-def]
     if not careful and t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0:
         return -1
     t.values[FAULT] += 0.0 if careful else fault
-    swap_inverse(t, k, u, v, freed, 1.0 / gamma, r)
-    t.values[ENERGY] += delta
+    coming = come(t, state, j, r, gamma, mu, pull, signs)
+    go(t, i, pull, signs)
+    swap_inverse(t, k, u, v, freed, 1.0 / gamma, r + coming)
+    t.values[ENERGY] += delta - coming * (r + 0.5 * coming) / gamma
     t.values[SINGULARITY] = singularity
     t.ones[k] = j
     t.zeros[p] = i
@@ -85,7 +93,7 @@ def _exchange(t, k, p, mu, chance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _join(t, p, mu, log_ridge, log_odds, chance):  # type: ignore[no-untyped-def]
+def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[no-untyped-def]
     """Try to add outside column p; 1: done, 0: not."""
     n_ones = t.counts[SIZE]
     j = t.zeros[p]
@@ -97,12 +105,14 @@ def _join(t, p, mu, log_ridge, log_odds, chance):  # type: ignore[no-untyped-def
         return 0
     r = t.b[j] - dot(g, t.x)
     gain = log_odds - 0.5 * (math.log(gamma) - log_ridge) + 0.5 * mu * r * r / gamma
+    gain += log_humps(r, gamma, mu, log_ridge, pull)
     if chance >= math.exp(min(gain, 0.0)):
         return 0
     inverse = 1.0 / gamma
     singularity = singularity_with(t, j, v, inverse)
     if singularity * PIVOT >= 1.0:
         return 0
+    r += come(t, state, j, r, gamma, mu, pull, signs)
     t.values[ENERGY] -= 0.5 * r * r * inverse
     t.values[SINGULARITY] = singularity
     add_inverse(t, j, v, inverse, r)
@@ -111,11 +121,10 @@ def _join(t, p, mu, log_ridge, log_odds, chance):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _leave(t, k, mu, log_ridge, log_odds, chance):  # type: ignore[no-untyped-def]
+def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[no-untyped-def]
     """Try to empty slot k; 1: done, 0: not, −1: refresh first, then again."""
     u_kk = t.U[k, k]
-    loss = 0.5 * t.x[k] * t.x[k] / u_kk
-    gain = -0.5 * (math.log(u_kk) + log_ridge) - mu * loss - log_odds
+    gain = log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs)
     if chance >= math.exp(min(gain, 0.0)):
         return 0
     u = inverse_row(t, k)
@@ -123,15 +132,16 @@ def _leave(t, k, mu, log_ridge, log_odds, chance):  # type: ignore[no-untyped-de
     if t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0:
         return -1
     t.values[FAULT] += fault
-    t.values[ENERGY] += loss
+    t.values[ENERGY] += 0.5 * t.x[k] * t.x[k] / u_kk
     i = t.ones[k]
+    go(t, i, pull, signs)
     remove_inverse(t, k, u, 1.0 / u[k])
     t.zeros[t.b.size - t.counts[SIZE] - 1] = i
     return 1
 
 
 @kernel
-def evidence_flip_direct(t, state, mu, log_ridge, log_odds, largest, stop, tally):  # type: ignore[no-untyped-def]
+def evidence_flip_direct(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):  # type: ignore[no-untyped-def]
     """Metropolis under the evidence; arguments, proposals and law as `evidence_flip`.
 
     It leaves W, r and γ of the tableau behind (`STALE`) and never needs a row of the Gram matrix.
@@ -156,11 +166,11 @@ def evidence_flip_direct(t, state, mu, log_ridge, log_odds, largest, stop, tally
         while moved < 0:
             moved = 0
             if k >= 0 and p >= 0:
-                moved = _exchange(t, k, p, mu, chance)
+                moved = _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance)
             elif k >= 0:
-                moved = _leave(t, k, mu, log_ridge, log_odds, chance)
+                moved = _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance)
             elif p >= 0 and n_ones < largest:
-                moved = _join(t, p, mu, log_ridge, log_odds, chance)
+                moved = _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance)
             if moved < 0 and not refresh_inverse(t):
                 return SINGULAR
         if moved > 0:
