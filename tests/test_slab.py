@@ -42,7 +42,10 @@ def test_humps_have_their_law(x):
 def test_coefficients_of_one_size_show_two_humps_and_gaussian_ones_do_not():
     rng = np.random.default_rng(1)
     signs = rng.choice([-1.0, 1.0], 30)
-    for x, humps in [(signs * (1 + 0.1 * rng.standard_normal(30)), 1.0), (rng.normal(size=30), 0.0)]:
+    for x, humps in [
+        (signs * (1 + 0.1 * rng.standard_normal(30)), 1.0),
+        (rng.normal(size=30), 0.0),
+    ]:
         slab = Slab(1.0)
         found = []
         for _ in range(300):

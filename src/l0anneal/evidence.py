@@ -19,8 +19,8 @@ the columns that it names represent y exactly, they are the answer; if not, the 
 
 T is lowered from above ⟨y²⟩. Meanwhile ρ and σ² follow by expectation maximisation, and the residual
 variance RSS/(M − df) is watched. In a noiseless problem it vanishes against T once the plan is
-found. In a noisy one it stays behind as T falls: there T is the noise, and sampling goes on there, of supports
-together with ρ, T and the slab, which may then have two humps (`slab`).
+found. In a noisy one it stays behind as T falls: there T is the noise, and sampling goes on there, of
+supports together with ρ, T and the slab, which may then have two humps (`slab`).
 """
 
 from __future__ import annotations
