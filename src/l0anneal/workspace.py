@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from l0anneal import problem as _problem
 from l0anneal.automatic import choose
@@ -120,7 +120,7 @@ class Workspace:
         ones[:old], U[:old, :old], x[:old], W[:, :old] = t.ones, t.U, t.x, t.W
         self.tableau = t._replace(ones=ones, U=U, x=x, W=W, work=work)
 
-    def set_ridge(self, ridge: float, pull: ArrayLike = 0.0) -> None:
+    def set_ridge(self, ridge: float, pull: float | NDArray[np.float64] = 0.0) -> None:
         """Put ``ridge`` on the diagonal of the unit-norm columns' Gram matrix, and recompute.
 
         ``pull`` is added to their correlations with the signal: the ridge then holds coefficients not
