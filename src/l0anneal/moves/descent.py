@@ -4,9 +4,9 @@ import numpy as np
 
 from l0anneal._kernel import loop
 from l0anneal.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
-from l0anneal.moves.row import slot_terms, swap_row
+from l0anneal.moves.row import quick_row, slot_terms
 from l0anneal.pivots import swap
-from l0anneal.tableau import CAREFUL, SINGULARITY, SIZE, delta_swap, refresh, refresh_due
+from l0anneal.tableau import SIZE, delta_swap, refresh, refresh_due
 
 __all__ = ["RESOLUTION", "descend"]
 
@@ -19,7 +19,8 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
     """Walk down to a swap-local minimum: no exchange of one column lowers the energy.
 
     The outside columns are tried in turn, each against its best slot, until a whole round brings
-    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains).
+    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains). The quick formulas
+    tell which exchanges may gain; `delta_swap`, careful where supports are near-singular, whether they do.
     ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried since
     the last gain, so the kernel resumes where it was. It returns once ``stop`` columns were tried;
     the descent has ended when ``tally[PROPOSED]`` reaches N − K.
@@ -42,11 +43,7 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
         p = tally[OUTSIDE]
         best = np.inf
         slot = -1
-        if t.values[SINGULARITY] * CAREFUL < 1.0:
-            swap_row(t, p, freed, lost, delta)
-        else:
-            for k in range(n_ones):
-                delta[k] = delta_swap(t, k, p)
+        quick_row(t, p, freed, lost, delta)
         for k in range(n_ones):
             if delta[k] < best:
                 best = delta[k]
@@ -56,10 +53,10 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
             j = t.zeros[p]
             if t.row_of[j] < 0:
                 return j
-            gained = swap(t, slot, p)
-            if not gained:  # that support is not admissible; any other gain will do
+            gained = delta_swap(t, slot, p) < -RESOLUTION and swap(t, slot, p)
+            if not gained:  # no gain after all, or not admissible; any other gain will do
                 for k in range(n_ones):
-                    if not gained and delta_swap(t, k, p) < -RESOLUTION:
+                    if not gained and delta[k] < -RESOLUTION and delta_swap(t, k, p) < -RESOLUTION:
                         gained = swap(t, k, p)
         if gained:
             tally[ACCEPTED] += 1
