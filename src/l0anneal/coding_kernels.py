@@ -11,7 +11,9 @@ which each signal in turn moves, and another one for the best support so far:
    given up for the best one so far. As often as the caller pays for.
 
 On patches of images this beats a cold anneal of the same time: a kick costs about ten exchanges, and
-its descent ends in another local minimum.
+its descent ends in another local minimum. `kick_search`, which has seconds for one signal, descends
+column by column and mostly stays where it comes to. Here, with some hundred microseconds, that gains as
+much per kick at 12 and 20 atoms and takes twice as long.
 
 The answer's coefficients come from a Cholesky factorisation of G_SS that is refined with residuals
 of the columns themselves, until they are those of QR; the energies that decide between near-equal
