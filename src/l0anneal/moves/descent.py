@@ -20,7 +20,7 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
 
     The outside columns are tried in turn, each against its best slot, until a whole round brings
     nothing (or, where rounding could go round in circles, until `ROUNDS` N gains). The quick formulas
-    tell which exchanges may gain; `delta_swap`, careful where supports are near-singular, whether they do.
+    tell which exchanges may gain; `delta_swap`, careful at near-singular supports, whether they do.
     ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried since
     the last gain, so the kernel resumes where it was. It returns once ``stop`` columns were tried;
     the descent has ended when ``tally[PROPOSED]`` reaches N − K.
