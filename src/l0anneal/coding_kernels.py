@@ -87,7 +87,7 @@ def _pursue(t, n_nonzero, barred):  # type: ignore[no-untyped-def]
     straight = True
     while t.counts[SIZE] < n_nonzero:
         most = NOTHING
-        chosen = -1
+        chosen = np.int64(-1)  # as in `moves.descent`
         for p in range(t.b.size - t.counts[SIZE]):
             if abs(t.r[p]) > most and not barred[t.zeros[p]]:
                 most = abs(t.r[p])
@@ -162,7 +162,7 @@ def _kick(t, state):  # type: ignore[no-untyped-def]
 def _search(t, best, n_kicks, state):  # type: ignore[no-untyped-def]
     """Descend, then kick and descend; leave the tableau of the best support in ``best``."""
     copy_tableau(t, best)
-    sound = _descend(t, 0)
+    sound = _descend(t, np.int64(0))
     for kick in range(n_kicks + 1):
         if sound and t.values[ENERGY] < best.values[ENERGY] - RESOLUTION:
             copy_tableau(t, best)

@@ -1,5 +1,7 @@
 """Grow a support greedily: each time by the column that lowers the energy most."""
 
+import numpy as np
+
 from l0anneal._kernel import loop
 from l0anneal.moves.outcome import DONE, FULL
 from l0anneal.pivots import add
@@ -16,7 +18,7 @@ def pursue(t, size):  # type: ignore[no-untyped-def]
     """
     while t.counts[SIZE] < size:
         most = -1.0
-        chosen = -1
+        chosen = np.int64(-1)  # as in `descend`
         for p in range(t.b.size - t.counts[SIZE]):
             if t.gamma[p] > PIVOT * t.diag[t.zeros[p]]:
                 gain = t.r[p] * t.r[p] / t.gamma[p]
