@@ -1,11 +1,11 @@
 """Regression on correlated columns against the peers: ``python benchmarks/regression.py``.
 
-Columns are AR(1) (correlation r^|i−j|), M = 500, N = 2000, 20 of them carry ±1. The annealed
-regressor is told nothing. The peers are told that there are 20: OMP and abess by their parameter, MCP
-by the point of its path with the number of columns nearest to 20; of the lasso, cross-validated, the
-20 largest coefficients count as its support, and all of them predict. SNR is the variance of the
-signal over that of the noise. The prediction error is that of the signal at new rows, as a part of its
-variance.
+Columns are AR(1) (correlation r^|i−j|), M = 500, N = 2000, 20 of them carry ±1, or with
+``--coefficients gaussian`` coefficients of all sizes. The annealed regressor is told nothing. The
+peers are told that there are 20: OMP and abess by their parameter, MCP by the point of its path
+with the number of columns nearest to 20; of the lasso, cross-validated, the 20 largest coefficients
+count as its support, and all of them predict. SNR is the variance of the signal over that of the
+noise. The prediction error is that of the signal at new rows, as a part of its variance.
 
 Needs the extra: ``pip install l0anneal[benchmark]``; what is missing is left out with a word.
 """
@@ -33,14 +33,20 @@ OURS, FIXED, PATH = "annealed, averaged", "annealed, least squares", "annealed p
 TRUTH = "least squares on the truth"
 
 
-def instance(correlation, snr, seed, m, n):
+COEFFICIENTS = {
+    "signs": lambda rng: rng.choice([-1.0, 1.0], K),
+    "gaussian": lambda rng: rng.standard_normal(K),
+}
+
+
+def instance(correlation, snr, seed, m, n, law="signs"):
     """X, y and the true coefficients; the signal's variance is the population's."""
     rng = np.random.default_rng([seed, int(100 * correlation), int(snr)])
     X = rng.standard_normal((m, n))
     for j in range(1, n):
         X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
     beta = np.zeros(n)
-    beta[rng.choice(n, K, replace=False)] = rng.choice([-1.0, 1.0], K)
+    beta[rng.choice(n, K, replace=False)] = COEFFICIENTS[law](rng)
     noise = np.sqrt(variance(beta, correlation) / snr)
     return X, X @ beta + noise * rng.standard_normal(m), beta
 
@@ -142,11 +148,11 @@ def available(methods):
     return there
 
 
-def run(methods, correlation, snr, seeds, m, n):
+def run(methods, correlation, snr, seeds, m, n, law):
     """Scores by method: arrays of (F1, error, size, seconds) by seed."""
     scores = {}
     for seed in range(seeds):
-        X, y, beta = instance(correlation, snr, seed, m, n)
+        X, y, beta = instance(correlation, snr, seed, m, n, law)
         truth = np.flatnonzero(beta)
         oracle = LinearRegression().fit(X[:, truth], y)
         coef = np.zeros(beta.size)
@@ -223,6 +229,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--samples", type=int, default=500)
     parser.add_argument("--columns", type=int, default=2000)
+    parser.add_argument("--coefficients", choices=COEFFICIENTS, default="signs")
     parser.add_argument("--designs", type=int, nargs="*", default=range(len(DESIGNS)))
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--path", action="store_true", help="only time the path")
@@ -233,7 +240,8 @@ def main():
         return
     methods = available(dict.fromkeys(["annealed", *options.methods]))
     for design in options.designs:
-        scores = run(methods, *DESIGNS[design], options.seeds, options.samples, options.columns)
+        size = (options.seeds, options.samples, options.columns)
+        scores = run(methods, *DESIGNS[design], *size, options.coefficients)
         report(console, *DESIGNS[design], scores)
 
 

@@ -87,12 +87,13 @@ def _pursue(t, n_nonzero, barred):  # type: ignore[no-untyped-def]
     straight = True
     while t.counts[SIZE] < n_nonzero:
         most = NOTHING
-        chosen = np.int64(-1)  # as in `moves.descent`
-        for p in range(t.b.size - t.counts[SIZE]):
+        n_zeros = t.b.size - t.counts[SIZE]
+        chosen = n_zeros  # none
+        for p in range(n_zeros):
             if abs(t.r[p]) > most and not barred[t.zeros[p]]:
                 most = abs(t.r[p])
                 chosen = p
-        if chosen < 0:
+        if chosen == n_zeros:
             break
         column = t.zeros[chosen]
         if not add(t, chosen):

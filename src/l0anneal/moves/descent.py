@@ -42,7 +42,7 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
     while tally[PROPOSED] < n_zeros and tried < stop:
         p = tally[OUTSIDE]
         best = np.inf
-        slot = np.int64(-1)  # not a literal: callees would be compiled for it too
+        slot = n_ones  # none (with −1, callees would be compiled for a literal, too)
         quick_row(t, p, freed, lost, delta)
         for k in range(n_ones):
             if delta[k] < best:

@@ -1,7 +1,5 @@
 """Grow a support greedily: each time by the column that lowers the energy most."""
 
-import numpy as np
-
 from l0anneal._kernel import loop
 from l0anneal.moves.outcome import DONE, FULL
 from l0anneal.pivots import add
@@ -18,14 +16,15 @@ def pursue(t, size):  # type: ignore[no-untyped-def]
     """
     while t.counts[SIZE] < size:
         most = -1.0
-        chosen = np.int64(-1)  # as in `descend`
-        for p in range(t.b.size - t.counts[SIZE]):
+        n_zeros = t.b.size - t.counts[SIZE]
+        chosen = n_zeros  # none
+        for p in range(n_zeros):
             if t.gamma[p] > PIVOT * t.diag[t.zeros[p]]:
                 gain = t.r[p] * t.r[p] / t.gamma[p]
                 if gain > most:
                     most = gain
                     chosen = p
-        if chosen < 0:
+        if chosen == n_zeros:
             return FULL
         if t.row_of[t.zeros[chosen]] < 0:
             return t.zeros[chosen]
