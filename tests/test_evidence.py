@@ -1,7 +1,16 @@
 import numpy as np
 import pytest
+from scipy import stats
+from tqdm.auto import tqdm
 
 from l0anneal import EvidenceResult, SparseProblem, ensembles, evidence_anneal
+from l0anneal import problem as problem_module
+from l0anneal.evidence_chain import EvidenceChain, Model, Prior
+from l0anneal.evidence_posterior import Posterior
+from l0anneal.moves import new_tally
+from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
+from l0anneal.rng import stream
+from l0anneal.workspace import Workspace
 
 
 @pytest.mark.parametrize(("alpha", "rho_hat"), [(0.8, 0.2), (0.8, 0.5), (0.6, 0.3)])
@@ -111,3 +120,89 @@ def test_scale_and_seed_and_files(noisy, tmp_path):
 def test_bad_arguments(noisy, arguments, message):
     with pytest.raises(ValueError, match=message):
         evidence_anneal(noisy[0].problem, **arguments)
+
+
+@pytest.fixture
+def settled():
+    """A chain in the middle of sampling under a slab of two humps."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 12))
+    problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(40))
+    chain = EvidenceChain(
+        Model(problem, None, Prior(), None), 0.05, np.random.SeedSequence(0), tqdm(disable=True)
+    )
+    chain.temperature, chain.rho = 0.01, 0.3
+    chain.workspace.fill(4, np.arange(12))
+    chain.set_slab(0.02, 0.3, np.ones(4))
+    return chain
+
+
+def test_probabilities_and_moments_given_the_other_columns(settled):
+    """Against the Gaussian model itself, both signs of a column in turn."""
+    chain, T, v, m = settled, 0.01, 0.02, 0.3
+    problem = chain.problem
+    A = problem.A / problem.column_norms
+    y = problem.y / np.sqrt(problem.unit_energy)
+
+    def log_density(columns, signs):
+        covariance = T * np.eye(40) + v * A[:, columns] @ A[:, columns].T
+        return stats.multivariate_normal(m * A[:, columns] @ signs, covariance).logpdf(y)
+
+    for _ in range(3):
+        chain.advance(1)
+        p, mean, square = Posterior(chain)._conditional()
+        for j in range(12):
+            others = [i for i in chain.workspace.support if i != j]
+            signs = chain.signs[others]
+            logs, means, squares = [], [], []
+            for sign in (-1.0, 1.0):
+                both, columns = np.append(signs, sign), [*others, j]
+                logs.append(log_density(columns, both))
+                inverse = np.linalg.inv(A[:, columns].T @ A[:, columns] + T / v * np.eye(len(both)))
+                x = inverse @ (A[:, columns].T @ y + T / v * m * both)
+                means.append(x[-1])
+                squares.append(x[-1] ** 2 + T * inverse[-1, -1])
+            weights = np.exp(logs - np.max(logs)) / np.sum(np.exp(logs - np.max(logs)))
+            odds = 0.3 / 0.7 * 0.5 * np.sum(np.exp(logs - log_density(others, signs)))
+            assert p[j] == pytest.approx(odds / (1.0 + odds), abs=1e-9)
+            assert mean[j] == pytest.approx(weights @ means, abs=1e-9)
+            assert square[j] == pytest.approx(weights @ squares, abs=1e-9)
+
+
+def test_no_column_is_likely_to_join_where_there_is_no_room(settled):
+    settled.cap(settled.n_ones)
+    p, _, _ = Posterior(settled)._conditional()
+    assert np.count_nonzero(p) == settled.n_ones
+
+
+def test_a_new_ridge_after_a_direct_kernel_needs_no_rows(monkeypatch):
+    """Where the Gram matrix is not whole, the support's rows are not there then."""
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((40, 80)), rng.standard_normal(40)
+    direct = Workspace(SparseProblem(A, y), 40)
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    by_rows = Workspace(SparseProblem(A, y), 40)
+    for workspace in (direct, by_rows):
+        workspace.set_ridge(0.1)
+        law = (10.0, np.log(0.1), -1.0, 0.0, np.zeros(80))
+        state = stream(np.random.SeedSequence(0))
+        workspace.run(evidence_flip_direct, state, *law, 30, 2000, new_tally())
+        workspace.set_ridge(0.2)
+    assert np.any(by_rows.tableau.row_of[by_rows.support] < 0)
+    for workspace in (direct, by_rows):
+        workspace.complete()
+    np.testing.assert_array_equal(direct.support, by_rows.support)
+    for name in ("x", "r", "gamma"):
+        expected, found = (getattr(w.tableau, name) for w in (direct, by_rows))
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_equal_columns_one_is_chosen(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((30, 12))
+    A = np.column_stack((A, A[:, 1]))
+    y = A[:, :3] @ [0.5, -1.0, 1.0] + 0.3 * rng.standard_normal(30)
+    support = evidence_anneal(SparseProblem(A, y), random_state=seed).support
+    assert np.linalg.matrix_rank(A[:, support]) == support.size
+    assert np.isin([1, 12], support).sum() == 1

@@ -136,9 +136,12 @@ def test_bad_arguments(noise, arguments, message):
 
 
 def test_pivots_are_compiled_for_one_signature():
-    """A literal among the arguments would have them compiled again, at seconds each."""
+    """A literal among the arguments would have them compiled again, at seconds each.
+
+    What is loaded from the cache is not seen: this speaks where kernels are compiled afresh.
+    """
     rng = np.random.default_rng(0)
     kick_search(SparseProblem(rng.standard_normal((20, 30)), np.ones(20)), 3, random_state=0)
     sparse_encode(rng.standard_normal((2, 10)), rng.standard_normal((15, 10)), 3, random_state=0)
     for kernel in (add, swap, delta_swap, careful_swap, inverse_row):
-        assert len(kernel.signatures) == 1
+        assert len(kernel.signatures) <= 1

@@ -10,21 +10,26 @@ def moments(x, centre):
     sums = np.zeros(4)
     for c, log_prior in zip(PARTS, LOG_PRIOR):
         middle = (1 - c) * centre
-        m = np.linspace(0.0025, 7.9975, 1600) if c else np.zeros(1)
-        m, log_v = np.meshgrid(m, np.log(middle) + np.linspace(-3.0, 6.0, 901))
+        m = np.linspace(0.01, 7.99, 400) if c else np.zeros(1)
+        m, log_v = np.meshgrid(m, np.log(middle) + np.linspace(-3.0, 6.0, 301))
         v = np.exp(log_v)
         chi = WEIGHT * middle / v
         law = np.exp(log_prior) * stats.chi2(WEIGHT).pdf(chi) * chi  # of log v
         if c:
-            law *= 2.0 * stats.norm.pdf(m, scale=np.sqrt(v * c / (1 - c))) * 0.005
+            law *= 2.0 * stats.norm.pdf(m, scale=np.sqrt(v * c / (1 - c))) * 0.02
         for value in x:
             law *= 0.5 * (stats.norm.pdf(value, m, v**0.5) + stats.norm.pdf(value, -m, v**0.5))
         sums += [np.sum(law * what) for what in (1.0, m > 0, log_v, m)]
     return sums[1:] / sums[0]
 
 
+GAUSSIAN = np.random.default_rng(1).normal(size=30)
+
+
 @pytest.mark.parametrize(
-    "x", [[0.9, -1.1, 1.0], [0.1, -1.6, 0.4]], ids=["of one size", "of all sizes"]
+    "x",
+    [[], [0.9, -1.1, 1.0], [0.1, -1.6, 0.4], GAUSSIAN, np.sign(GAUSSIAN) + 0.6 * GAUSSIAN[::-1]],
+    ids=["none", "of one size", "of all sizes", "Gaussian", "overlapping humps"],
 )
 def test_humps_have_their_law(x):
     x = np.array(x)
@@ -33,34 +38,32 @@ def test_humps_have_their_law(x):
     for row in draws:
         slab.draw(x, rng)
         row[:] = slab.m > 0, np.log(slab.v), slab.m
-    batches = draws.reshape(50, -1, 3).mean(axis=1)
-    error = batches.std(axis=0, ddof=1) / np.sqrt(50)
-    assert np.all(error < 0.03)
+    batches = draws.reshape(30, -1, 3).mean(axis=1)
+    error = batches.std(axis=0, ddof=1) / np.sqrt(30)
+    assert np.all(error < 0.06)
     assert np.all(np.abs(batches.mean(axis=0) - moments(x, 1.3)) < 4.5 * error)
 
 
-def test_coefficients_of_one_size_show_two_humps_and_gaussian_ones_do_not():
+def test_signs_are_those_of_the_humps():
+    """Given m and v, the sign of x is its hump's with odds exp(2 m |x|/v)."""
+    x = np.array([0.2, -0.8, 1.5])
+    slab, rng = Slab(1.0), np.random.default_rng(1)
+    seen, expected, spread = np.zeros(3), np.zeros(3), np.zeros(3)
+    for _ in range(4000):
+        signs = slab.draw(x, rng)
+        own = 1.0 / (1.0 + np.exp(-2.0 * slab.m * np.abs(x) / slab.v))
+        seen += signs == np.sign(x)
+        expected += own
+        spread += own * (1.0 - own)
+    assert np.all(spread > 100)
+    assert np.all(np.abs(seen - expected) < 4.5 * np.sqrt(spread))
+
+
+def test_coefficients_of_one_size_show_two_humps():
     rng = np.random.default_rng(1)
     signs = rng.choice([-1.0, 1.0], 30)
-    for x, humps in [
-        (signs * (1 + 0.1 * rng.standard_normal(30)), 1.0),
-        (rng.normal(size=30), 0.0),
-    ]:
-        slab = Slab(1.0)
-        found = []
-        for _ in range(300):
-            drawn = slab.draw(x, rng)
-            found.append(slab.m > 0)
-        assert np.mean(found) == pytest.approx(humps, abs=0.2)
-        if humps:
-            np.testing.assert_array_equal(drawn, signs)
-
-
-def test_without_coefficients_the_law_is_the_prior():
-    slab, rng = Slab(2.0), np.random.default_rng(2)
-    nothing = np.zeros(0)
-    humps = []
-    for _ in range(4000):
-        slab.draw(nothing, rng)
-        humps.append(slab.m > 0)
-    assert np.mean(humps) == pytest.approx(0.5, abs=4.5 * 0.5 / np.sqrt(4000))
+    slab = Slab(1.0)
+    for _ in range(20):
+        drawn = slab.draw(signs * (1 + 0.1 * rng.standard_normal(30)), rng)
+    assert slab.m == pytest.approx(1.0, abs=0.1)
+    np.testing.assert_array_equal(drawn, signs)

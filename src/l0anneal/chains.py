@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -210,7 +210,8 @@ def in_threads(
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal")
 
     def every(call: Callable[[C], None]) -> None:
-        for future in [pool.submit(call, chain) for chain in chains]:
+        done, _ = wait([pool.submit(call, chain) for chain in chains], return_when=FIRST_EXCEPTION)
+        for future in done:
             future.result()
 
     try:

@@ -11,6 +11,7 @@ from l0anneal.evidence_chain import Allowance, EvidenceChain
 from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
 from l0anneal.slab import Slab
 from l0anneal.tableau import ENERGY, PIVOT, SIZE
+from l0anneal.workspace import Workspace
 
 __all__ = ["Posterior"]
 
@@ -127,6 +128,8 @@ class Posterior:
             log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
             log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
             p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
+            if k >= chain.largest:
+                p[zeros] = 0.0  # there is no room for another
         return p, mean, square
 
     def _likely(self) -> NDArray[np.int64]:
@@ -147,7 +150,11 @@ class Posterior:
                 taken |= group
                 if float(self.chosen[group].sum()) > 0.5:
                     support.append(int(j))
-        return np.array(sorted(support), dtype=np.int64)
+        # two columns may both be likely that least squares cannot tell from each other
+        workspace = Workspace(self.chain.problem, len(support))
+        for j in sorted(support, key=lambda j: -self.chosen[j]):
+            workspace.add(j)
+        return workspace.support
 
     def _kin(self, j: int) -> NDArray[np.bool_]:
         """Columns correlated with column j, and j itself."""

@@ -3,7 +3,7 @@
 It is Gaussian, of variance v, about m or about −m, each with probability one half: the usual slab with
 one hump if m = 0, and one with two humps if not. Where all coefficients are of about one size, the two
 humps say that a small one is not likely, and so keep out columns that fit the noise; where they are
-of all sizes, the data say m = 0.
+of all sizes, m is 0 or small against √v.
 
 The prior: the mean square m² + v is about ``centre``, and of it the part c is of m². Given c,
 
@@ -24,7 +24,8 @@ __all__ = ["Slab"]
 WEIGHT = 6.0  # the prior on v weighs as much as so many columns
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])
 LOG_PRIOR = np.log([1 / 2, 1 / 6, 1 / 6, 1 / 6])
-TRIES = 4
+RATIO = PARTS / (1.0 - PARTS)  # of the variance of m to v
+TRIES = 2
 Floats = NDArray[np.float64]
 
 
@@ -34,38 +35,79 @@ class Slab:
     def __init__(self, centre: float) -> None:
         self.m, self.v = 0.0, centre
         self.centre = (1.0 - PARTS) * centre
-        self.ratio = PARTS / (1.0 - PARTS)
 
     def draw(self, x: Floats, rng: np.random.Generator) -> Floats:
-        """Move m and v, given the coefficients x; return the sign of the hump that each is of.
+        """Move m and v, given the coefficients x; return the sign of the hump that each is of."""
+        self.sizes = np.abs(x)
+        self._prepare()
+        for _ in range(TRIES):
+            self._leap(rng)
+            self._step(rng)
+            self._merge_or_split(rng)
+        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(self.m * self.sizes / self.v))
+        return np.where(own, 1.0, -1.0) * np.sign(x)
 
-        Were each coefficient known to be of the hump on its own side, all would be conjugate. That law
-        makes the proposals; their weights correct for the other hump.
+    def _prepare(self) -> None:
+        """The law of c, and what of m and v depends on it, if each coefficient were of the hump nearby.
+
+        Then all would be conjugate.
         """
-        sizes = np.abs(x)
-        total, k = float(sizes.sum()), x.size
-        shrunk = 1.0 + self.ratio * k
-        mean = self.ratio * total / shrunk
-        square = WEIGHT * self.centre + float(x @ x) - mean * total
-        log_law = LOG_PRIOR - 0.5 * np.log(shrunk) + 0.5 * WEIGHT * np.log(self.centre)
-        log_law -= 0.5 * (WEIGHT + k) * np.log(square)
+        k, total = self.sizes.size, float(self.sizes.sum())
+        self.shrunk = 1.0 + RATIO * k
+        self.mean = RATIO * total / self.shrunk
+        self.square = WEIGHT * self.centre + float(self.sizes @ self.sizes) - self.mean * total
+        log_law = LOG_PRIOR - 0.5 * np.log(self.shrunk) + 0.5 * WEIGHT * np.log(self.centre)
+        log_law -= 0.5 * (WEIGHT + k) * np.log(self.square)
         log_law[1:] -= (k - 1) * math.log(2.0)
         law = np.exp(log_law - log_law.max())
-        law /= law.sum()
+        self.law = law / law.sum()
 
-        def log_weight(m: float, v: float) -> float:
-            if m == 0.0:
-                return 0.0
-            other = np.log1p(np.exp(-2.0 * m / v * np.append(sizes, total)))
-            return float(other[:k].sum() - other[k])
+    def _leap(self, rng: np.random.Generator) -> None:
+        """Propose from that law; the weight corrects for the hump on the other side."""
+        c = int(rng.choice(PARTS.size, p=self.law))
+        v = float(self.square[c] / rng.chisquare(WEIGHT + self.sizes.size))
+        spread = math.sqrt(v * RATIO[c] / self.shrunk[c])
+        m = abs(float(rng.normal(self.mean[c], spread)))
+        gain = self._log_weight(m, v) - self._log_weight(self.m, self.v)
+        self._accept(m, v, gain, rng)
 
-        now = log_weight(self.m, self.v)
-        for _ in range(TRIES):
-            c = int(rng.choice(PARTS.size, p=law))
-            v = float(square[c] / rng.chisquare(WEIGHT + k))
-            m = abs(float(rng.normal(mean[c], math.sqrt(v * self.ratio[c] / shrunk[c]))))
-            new = log_weight(m, v)
-            if rng.random() < math.exp(min(0.0, new - now)):
-                self.m, self.v, now = m, v, new
-        own = rng.random(k) < 0.5 * (1.0 + np.tanh(self.m * sizes / self.v))
-        return np.where(own, 1.0, -1.0) * np.sign(x)
+    def _step(self, rng: np.random.Generator) -> None:
+        """Random walk of log m and log v."""
+        width = 2.0 / math.sqrt(WEIGHT + self.sizes.size)
+        m, v = self.m * math.exp(width * rng.normal()), self.v * math.exp(width * rng.normal())
+        gain = self._log_law(m, v) - self._log_law(self.m, self.v)
+        if m > 0.0:
+            gain += math.log(m / self.m)
+        self._accept(m, v, gain, rng)
+
+    def _merge_or_split(self, rng: np.random.Generator) -> None:
+        """From two humps to one and back; the new m is that of half a Gaussian of variance v."""
+        m = 0.0 if self.m > 0.0 else abs(math.sqrt(self.v) * rng.normal())
+        split = max(m, self.m)
+        log_density = 0.5 * math.log(2.0 / (math.pi * self.v)) - 0.5 * split**2 / self.v
+        gain = self._log_law(m, self.v) - self._log_law(self.m, self.v)
+        self._accept(m, self.v, gain + (log_density if m == 0.0 else -log_density), rng)
+
+    def _accept(self, m: float, v: float, gain: float, rng: np.random.Generator) -> None:
+        if rng.random() < math.exp(min(0.0, gain)):
+            self.m, self.v = m, v
+
+    def _log_weight(self, m: float, v: float) -> float:
+        if m == 0.0:
+            return 0.0
+        other = np.log1p(np.exp(-2.0 * m / v * np.append(self.sizes, self.sizes.sum())))
+        return float(other[:-1].sum() - other[-1])
+
+    def _log_law(self, m: float, v: float) -> float:
+        """Log density of m and log v, but for a constant."""
+        prior = LOG_PRIOR + 0.5 * WEIGHT * (np.log(self.centre / v) - self.centre / v)
+        if m > 0.0:
+            variance = v * RATIO[1:]
+            prior = prior[1:] + 0.5 * np.log(2.0 / (np.pi * variance)) - 0.5 * m**2 / variance
+        else:
+            prior = prior[:1]
+        lean = m * self.sizes / v
+        log_cosh = lean + np.log1p(np.exp(-2.0 * lean)) - math.log(2.0)
+        square = float(self.sizes @ self.sizes) + self.sizes.size * m**2
+        likelihood = float(log_cosh.sum()) - 0.5 * (square / v + self.sizes.size * math.log(v))
+        return float(np.logaddexp.reduce(prior)) + likelihood

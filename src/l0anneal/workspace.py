@@ -25,6 +25,7 @@ from l0anneal.tableau import (
     Tableau,
     empty_tableau,
     refresh,
+    refresh_inverse,
 )
 
 __all__ = ["Workspace"]
@@ -129,7 +130,9 @@ class Workspace:
         t = self.tableau
         t.diag[:] = self.problem.unit_diagonal() + ridge
         t.b[:] = self.problem.unit_correlation + pull
-        self.refresh()
+        # what a direct kernel left behind stays behind: the rows for it may not be there
+        if not (refresh_inverse(t) if t.counts[STALE] else refresh(t)):
+            raise ArithmeticError(_SINGULAR)
 
     def add(self, j: int) -> bool:
         """Add column j to the support; False if the support would not be admissible."""
