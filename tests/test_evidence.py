@@ -149,7 +149,7 @@ def test_probabilities_and_moments_given_the_other_columns(settled):
         return stats.multivariate_normal(m * A[:, columns] @ signs, covariance).logpdf(y)
 
     for _ in range(3):
-        chain.advance(1)
+        list(chain.sweeps(1))
         p, mean, square = Posterior(chain)._conditional()
         for j in range(12):
             others = [i for i in chain.workspace.support if i != j]

@@ -37,7 +37,7 @@ from l0anneal._blas import one_blas_thread
 from l0anneal._checks import check_time_limit, whole
 from l0anneal._compile import patience, tiny_problem, warm_up
 from l0anneal.evidence_chain import Allowance, EvidenceChain, Model, Prior
-from l0anneal.evidence_posterior import Posterior
+from l0anneal.evidence_posterior import PROPOSALS, Posterior
 from l0anneal.evidence_result import EvidenceResult, EvidenceSchedule
 from l0anneal.message_passing import pass_messages, set_up_flops
 from l0anneal.moves import new_tally
@@ -65,7 +65,7 @@ def evidence_anneal(
     rho: float | tuple[float, float] | None = None,
     noise_variance: float | None = None,
     tau: int = 5,
-    n_samples: int = 100,
+    n_samples: int | None = None,
     max_attempts: int | None = None,
     max_messages: int = 500,
     time_limit: float | None = None,
@@ -88,8 +88,9 @@ def evidence_anneal(
         The noise variance, if it is known; by default it is inferred.
     tau : int
         Sweeps at each temperature of the first attempt; each further one has twice as many.
-    n_samples : int
-        Sweeps at the final temperature that the posterior is averaged over.
+    n_samples : int, optional
+        Samples at the final temperature that the posterior is averaged over: 100, one after each sweep;
+        where there are fewer than 400 columns, 300, each after as many sweeps as make 400 proposals.
     max_attempts : int, optional
         By default 4, or with a time limit as many as there is time for. An attempt that finds a plan
         shows it: the residual vanishes. One that ends at a noise level with few columns is believed;
@@ -124,7 +125,10 @@ def evidence_anneal(
     array([ 5, 50])
     """
     size = None if n_nonzero is None else problem.check_size(n_nonzero)
-    tau, n_samples = whole("tau", tau, 1), whole("n_samples", n_samples, 1)
+    tau = whole("tau", tau, 1)
+    if n_samples is None:
+        n_samples = 100 if problem.n_columns >= PROPOSALS else 300
+    n_samples = whole("n_samples", n_samples, 1)
     if max_attempts is None:
         max_attempts = 4 if time_limit is None else 10**6
     max_attempts = whole("max_attempts", max_attempts, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +81,7 @@ class Prior:
 
 @dataclass
 class Moments:
-    """Sums over sweeps of what expectation maximisation and the noise gauge need, of one hump."""
+    """Sums over sweeps of what expectation maximisation and the noise gauge need."""
 
     sizes: list[int] = field(default_factory=list)
     residual_variances: list[float] = field(default_factory=list)
@@ -152,28 +153,36 @@ class EvidenceChain:
             self.signs[self.workspace.tableau.ones[: self.n_ones]] = signs
         self.held = (math.nan, math.nan)
 
-    def advance(self, n_sweeps: int) -> Moments:
-        """Run sweeps at the present temperature, ρ and σ²."""
+    def sweeps(self, n_sweeps: int) -> Iterator[None]:
+        """Run sweeps at the present temperature, ρ and slab; one at each step of the iteration."""
         ridge = self.temperature / self.slab
         pull = ridge * self.hump
         w = self.workspace
         if (ridge, self.hump) != self.held:
             w.set_ridge(ridge, pull * self.signs)
             self.held = ridge, self.hump
-        n, m = self.problem.n_columns, self.problem.n_samples
+        n = self.problem.n_columns
         tally = new_tally()
         kernel = evidence_flip_direct if w.prefers_direct(self.acceptance) else evidence_flip
-        moments = Moments()
-        total = self.problem.signal_energy / self.problem.unit_energy
         log_odds = math.log(self.rho) - math.log1p(-self.rho)
+        law = (1.0 / self.temperature, math.log(ridge), log_odds, pull, self.signs)
         for sweep in range(1, n_sweeps + 1):
             if sweep > 1 and not self.allowance.more():
                 break
             while tally[PROPOSED] < sweep * n:
                 stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
-                law = (1.0 / self.temperature, math.log(ridge), log_odds, pull, self.signs)
                 w.run(kernel, self.generator, *law, self.largest, stop, tally)
             self.allowance.used += 1
+            yield
+        self.acceptance = tally[ACCEPTED] / max(1, tally[PROPOSED])
+
+    def advance(self, n_sweeps: int) -> Moments:
+        """Run sweeps under a slab of one hump, and note their moments."""
+        w, m = self.workspace, self.problem.n_samples
+        ridge = self.temperature / self.slab
+        moments = Moments()
+        total = self.problem.signal_energy / self.problem.unit_energy
+        for _ in self.sweeps(n_sweeps):
             t = w.tableau
             k = int(t.counts[SIZE])
             x, u = t.x[:k], np.diagonal(t.U)[:k]
@@ -184,7 +193,6 @@ class EvidenceChain:
             moments.freedoms.append(m - freedom)
             if k:
                 moments.slabs.append(float(np.mean(x**2 + self.temperature * u)))
-        self.acceptance = tally[ACCEPTED] / max(1, tally[PROPOSED])
         return moments
 
     def _learn(self, moments: Moments) -> None:

@@ -13,9 +13,10 @@ from l0anneal.slab import Slab
 from l0anneal.tableau import ENERGY, PIVOT, SIZE
 from l0anneal.workspace import Workspace
 
-__all__ = ["Posterior"]
+__all__ = ["PROPOSALS", "Posterior"]
 
-BURN_IN = 20  # sweeps before those that count, if there is time for more
+BURN_IN = 20  # samples before those that count, if there is time for more
+PROPOSALS = 400  # at least, between samples: where columns are few, sweeps cost next to nothing
 KIN = 0.5  # columns correlated more than this belong together
 FAINT = 0.1  # no group is looked for around a less likely column
 
@@ -40,18 +41,20 @@ class Posterior:
         self.counted = 0
 
     def sample(self, n_samples: int, allowance: Allowance) -> None:
-        """Average over ``n_samples`` sweeps after the burn-in, or as many as are allowed."""
+        """Average over ``n_samples`` samples after the burn-in, or as many as are allowed."""
         chain = self.chain
         chain.allowance = Allowance()
         noisy = chain.state != "found"
         burn_in = BURN_IN if noisy else 0
+        between = max(1, PROPOSALS // chain.problem.n_columns)
         if noisy:
             chain.cap(max(chain.problem.n_samples // 2, chain.n_ones, 1))
         while allowance.used < burn_in + n_samples and allowance.more():
             if allowance.used == burn_in:
                 self._clear()
             allowance.used += 1
-            chain.advance(1)
+            for _ in chain.sweeps(between):
+                pass
             self._count()
             if noisy:
                 self._draw()
