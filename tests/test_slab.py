@@ -2,21 +2,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from l0anneal.slab import LOG_PRIOR, PARTS, WEIGHT, Slab
+from l0anneal.slab import PARTS, WEIGHT, Slab
 
 
 def moments(x, centre):
     """Straight from the model, by sums over a grid: P(m > 0), E(log v), E(m)."""
     sums = np.zeros(4)
-    for c, log_prior in zip(PARTS, LOG_PRIOR):
+    for c in PARTS:
         middle = (1 - c) * centre
-        m = np.linspace(0.01, 7.99, 400) if c else np.zeros(1)
+        m = np.linspace(0.005, 7.995, 800) if c else np.zeros(1)
         m, log_v = np.meshgrid(m, np.log(middle) + np.linspace(-3.0, 6.0, 301))
         v = np.exp(log_v)
         chi = WEIGHT * middle / v
-        law = np.exp(log_prior) * stats.chi2(WEIGHT).pdf(chi) * chi  # of log v
+        law = (1 / 6 if c else 1 / 2) * stats.chi2(WEIGHT).pdf(chi) * chi  # of log v
         if c:
-            law *= 2.0 * stats.norm.pdf(m, scale=np.sqrt(v * c / (1 - c))) * 0.02
+            prior = stats.norm(scale=np.sqrt(v * c / (1 - c)))
+            law *= np.where(m > v**0.5, prior.pdf(m) / prior.sf(v**0.5), 0.0) * 0.01
         for value in x:
             law *= 0.5 * (stats.norm.pdf(value, m, v**0.5) + stats.norm.pdf(value, -m, v**0.5))
         sums += [np.sum(law * what) for what in (1.0, m > 0, log_v, m)]
@@ -28,7 +29,7 @@ GAUSSIAN = np.random.default_rng(1).normal(size=30)
 
 @pytest.mark.parametrize(
     "x",
-    [[], [0.9, -1.1, 1.0], [0.1, -1.6, 0.4], GAUSSIAN, np.sign(GAUSSIAN) + 0.6 * GAUSSIAN[::-1]],
+    [[], [0.9, -1.1, 1.0], [0.1, -1.6, 0.4], GAUSSIAN, np.sign(GAUSSIAN) + 0.9 * GAUSSIAN[::-1]],
     ids=["none", "of one size", "of all sizes", "Gaussian", "overlapping humps"],
 )
 def test_humps_have_their_law(x):

@@ -3,13 +3,14 @@
 It is Gaussian, of variance v, about m or about −m, each with probability one half: the usual slab with
 one hump if m = 0, and one with two humps if not. Where all coefficients are of about one size, the two
 humps say that a small one is not likely, and so keep out columns that fit the noise; where they are
-of all sizes, m is 0 or small against √v.
+of all sizes, the data say m = 0.
 
 The prior: the mean square m² + v is about ``centre``, and of it the part c is of m². Given c,
 
-    v ~ `WEIGHT` (1 − c) centre / χ²(WEIGHT),     m ~ |N(0, v c/(1 − c))|,
+    v ~ `WEIGHT` (1 − c) centre / χ²(WEIGHT),     m ~ |N(0, v c/(1 − c))|, if above √v,
 
-and c is 0 with probability one half, or else any of the other `PARTS`.
+and c is 0 with probability one half, or else any of the other `PARTS`. (Below √v the two humps would
+be one, and the slab only a narrower one.)
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import erfc
 
 __all__ = ["Slab"]
 
 WEIGHT = 6.0  # the prior on v weighs as much as so many columns
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])
 LOG_PRIOR = np.log([1 / 2, 1 / 6, 1 / 6, 1 / 6])
-RATIO = PARTS / (1.0 - PARTS)  # of the variance of m to v
+RATIO = PARTS / (1.0 - PARTS)  # of the variance of m, were it not bounded, to v
+LOG_PRIOR[1:] -= np.log(erfc(np.sqrt(0.5 / RATIO[1:])))  # of m being above √v
 TRIES = 2
 Floats = NDArray[np.float64]
 
@@ -43,7 +46,7 @@ class Slab:
         for _ in range(TRIES):
             self._leap(rng)
             self._step(rng)
-            self._merge_or_split(rng)
+            self._split_or_merge(rng)
         own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(self.m * self.sizes / self.v))
         return np.where(own, 1.0, -1.0) * np.sign(x)
 
@@ -80,16 +83,23 @@ class Slab:
             gain += math.log(m / self.m)
         self._accept(m, v, gain, rng)
 
-    def _merge_or_split(self, rng: np.random.Generator) -> None:
-        """From two humps to one and back; the new m is that of half a Gaussian of variance v."""
-        m = 0.0 if self.m > 0.0 else abs(math.sqrt(self.v) * rng.normal())
-        split = max(m, self.m)
-        log_density = 0.5 * math.log(2.0 / (math.pi * self.v)) - 0.5 * split**2 / self.v
-        gain = self._log_law(m, self.v) - self._log_law(self.m, self.v)
-        self._accept(m, self.v, gain + (log_density if m == 0.0 else -log_density), rng)
+    def _split_or_merge(self, rng: np.random.Generator) -> None:
+        """From one hump to two, or back, at the same mean square, of which m² gets the part c > ½."""
+        if self.m > 0.0:
+            square = self.m**2 + self.v
+            m, v, c, two = 0.0, square, self.m**2 / square, self.m
+        else:
+            c = 0.5 + 0.5 * rng.random()
+            m, v = math.sqrt(c * self.v), (1.0 - c) * self.v
+            two = m
+        # density of c, which is 2, over that of (m, log v): |∂(m, log v)/∂(log square, c)|
+        log_ratio = math.log(2.0) - math.log(0.5 * two / (c * (1.0 - c)))
+        gain = self._log_law(m, v) - self._log_law(self.m, self.v)
+        self._accept(m, v, gain + (log_ratio if m == 0.0 else -log_ratio), rng)
 
     def _accept(self, m: float, v: float, gain: float, rng: np.random.Generator) -> None:
-        if rng.random() < math.exp(min(0.0, gain)):
+        admissible = m == 0.0 or m > math.sqrt(v)
+        if admissible and rng.random() < math.exp(min(0.0, gain)):
             self.m, self.v = m, v
 
     def _log_weight(self, m: float, v: float) -> float:
