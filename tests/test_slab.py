@@ -14,7 +14,7 @@ def moments(x, centre):
         m, log_v = np.meshgrid(m, np.log(middle) + np.linspace(-3.0, 6.0, 301))
         v = np.exp(log_v)
         chi = WEIGHT * middle / v
-        law = (1 / 6 if c else 1 / 2) * stats.chi2(WEIGHT).pdf(chi) * chi  # of log v
+        law = (0.1 / 3 if c else 0.9) * stats.chi2(WEIGHT).pdf(chi) * chi  # of log v
         if c:
             prior = stats.norm(scale=np.sqrt(v * c / (1 - c)))
             law *= np.where(m > v**0.5, prior.pdf(m) / prior.sf(v**0.5), 0.0) * 0.01

@@ -9,8 +9,8 @@ The prior: the mean square m² + v is about ``centre``, and of it the part c is 
 
     v ~ `WEIGHT` (1 − c) centre / χ²(WEIGHT),     m ~ |N(0, v c/(1 − c))|, if above √v,
 
-and c is 0 with probability one half, or else any of the other `PARTS`. (Below √v the two humps would
-be one, and the slab only a narrower one.)
+and c is 0 with probability .9, or else any of the other `PARTS`. (Below √v the two humps would be
+one, and the slab only a narrower one.)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Slab"]
 
 WEIGHT = 6.0  # the prior on v weighs as much as so many columns
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])
-LOG_PRIOR = np.log([1 / 2, 1 / 6, 1 / 6, 1 / 6])
+LOG_PRIOR = np.log([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3])
 RATIO = PARTS / (1.0 - PARTS)  # of the variance of m, were it not bounded, to v
 LOG_PRIOR[1:] -= np.log(erfc(np.sqrt(0.5 / RATIO[1:])))  # of m being above √v
 TRIES = 2
