@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from l0anneal import ensembles
-from l0anneal.moves import (
+from l0anneal.engine.moves import (
     heat_bath,
     multi_flip,
     new_tally,
@@ -24,9 +24,9 @@ from l0anneal.moves import (
     pair_flip_direct,
     rejection_free,
 )
-from l0anneal.moves.outcome import ACCEPTED, PROPOSED
-from l0anneal.rng import stream
-from l0anneal.workspace import Workspace
+from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.engine.rng import stream
+from l0anneal.engine.workspace import Workspace
 
 MOVES = {
     "pair flip, direct": pair_flip_direct,

@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.linear_model import LassoCV, LinearRegression, OrthogonalMatchingPursuit
 
-from l0anneal.linear_model import AnnealedSubsetRegressor
-from l0anneal.selection import subset_path
+from l0anneal.estimators.path import subset_path
+from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 
 K = 20
 DESIGNS = [(0.5, 1.0), (0.5, 10.0), (0.9, 1.0), (0.9, 10.0)]

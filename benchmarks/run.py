@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from l0anneal import Schedule, anneal, ensembles
-from l0anneal.moves import pair_flip
-from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, SLOT
-from l0anneal.rng import stream
-from l0anneal.tableau import refresh
-from l0anneal.workspace import Workspace
+from l0anneal.engine.moves import pair_flip
+from l0anneal.engine.moves.outcome import ACCEPTED, OUTSIDE, SLOT
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import refresh
+from l0anneal.engine.workspace import Workspace
 from paper_numpy import paper_annealing
 
 console = Console(highlight=False)

@@ -20,7 +20,7 @@ from sklearn.linear_model import LassoCV, lasso_path
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import PolynomialFeatures
 
-from l0anneal import AnnealedSubsetRegressor, choose, subset_path
+from l0anneal import AnnealedSubsetRegressor, choose_size, subset_path
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
 N_FOLDS, K_MAX = (3, 10) if QUICK else (10, 20)
@@ -51,7 +51,9 @@ y = data.target
 
 folds = KFold(N_FOLDS, shuffle=True, random_state=0)
 path = subset_path(X, y, K_MAX, cv=folds, random_state=0)
-chosen = {criterion: choose(path, criterion) for criterion in ("evidence", "bic", "ebic", "cv")}
+chosen = {
+    criterion: choose_size(path, criterion) for criterion in ("evidence", "bic", "ebic", "cv")
+}
 model = AnnealedSubsetRegressor(random_state=0).fit(X, y)
 for criterion, k in chosen.items():
     print(f"{criterion}: k = {k}:", ", ".join(X.columns[path.support(k)]))

@@ -62,13 +62,13 @@ def test_public_names_have_docstrings(name):
 def test_parameters_in_the_docstring_are_those_of_the_function():
     for thing in (
         l0anneal.anneal,
-        l0anneal.ensembles.planted,
+        l0anneal.problem.ensembles.planted,
         l0anneal.population_anneal,
         l0anneal.temper,
         l0anneal.SparseProblem,
         l0anneal.AnnealedSubsetRegressor,
         l0anneal.subset_path,
-        l0anneal.choose,
+        l0anneal.choose_size,
         l0anneal.sparse_encode,
         l0anneal.AnnealedSparseCoder,
     ):

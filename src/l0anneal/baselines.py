@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from l0anneal._blas import one_blas_thread
-from l0anneal.problem import SparseProblem
+from l0anneal._util.blas import one_blas_thread
+from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["basis_pursuit", "bayes_amp", "l1", "omp", "refit"]
 

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._blas import one_blas_thread
-from l0anneal.annealing import anneal
-from l0anneal.chains import Chain, Run
-from l0anneal.evidence_result import EvidenceResult
-from l0anneal.kicks import kick_search
-from l0anneal.kicks_result import KickResult
-from l0anneal.population_result import PopulationResult
-from l0anneal.problem import SparseProblem
-from l0anneal.results import AnnealResult
-from l0anneal.search_result import SearchResult
-from l0anneal.tempering_result import TemperResult
+from l0anneal._util.blas import one_blas_thread
+from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.annealing.anneal import anneal
+from l0anneal.samplers.annealing.chain import Chain, Run
+from l0anneal.samplers.annealing.result import AnnealResult
+from l0anneal.samplers.evidence.result import EvidenceResult
+from l0anneal.samplers.kicks.result import KickResult
+from l0anneal.samplers.kicks.search import kick_search
+from l0anneal.samplers.population.result import PopulationResult
+from l0anneal.samplers.search_result import SearchResult
+from l0anneal.samplers.tempering.result import TemperResult
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -127,7 +127,7 @@ def gauge(coefs: Floats) -> float:
 
 
 def _of_annealing(result: AnnealResult, problem: SparseProblem | None) -> Diagnosis:
-    said = _Said(result)
+    said = _Findings(result)
     coefs = result.chain_coefs
     if problem is not None and len(coefs) == 1:
         other = anneal(
@@ -165,7 +165,7 @@ def _of_annealing(result: AnnealResult, problem: SparseProblem | None) -> Diagno
 
 
 def _of_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
-    said = _Said(result)
+    said = _Findings(result)
     coefs = result.chain_coefs
     if problem is not None and len(coefs) == 1:
         other = kick_search(
@@ -189,7 +189,7 @@ def _of_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
     )
 
 
-class _Said:
+class _Findings:
     """The words about a search for k columns, as they come together."""
 
     def __init__(self, result: SearchResult) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from joblib import effective_n_jobs
 
-from l0anneal._checks import check_time_limit
-from l0anneal.evidence import evidence_anneal
-from l0anneal.evidence_result import EvidenceResult
-from l0anneal.kicks import kick_search
-from l0anneal.kicks_result import KickResult
-from l0anneal.problem import SparseProblem
-from l0anneal.seeds import RandomState
+from l0anneal._util.checks import check_time_limit
+from l0anneal._util.seeds import RandomState
+from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.evidence.anneal import evidence_anneal
+from l0anneal.samplers.evidence.result import EvidenceResult
+from l0anneal.samplers.kicks.result import KickResult
+from l0anneal.samplers.kicks.search import kick_search
 
 __all__ = ["solve"]
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import scipy.fft
 
+from helpers.reference import qr_energy
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
-from l0anneal._blas import one_blas_thread
-from l0anneal.moves import pair_flip, pair_flip_direct
-from l0anneal.moves.outcome import OUTSIDE, PROPOSED, SLOT
-from l0anneal.pivots import swap
-from l0anneal.rng import below, stream
-from l0anneal.tableau import FAULT, drift
-from l0anneal.workspace import Workspace
-from tests.reference import qr_energy
+from l0anneal._util.blas import one_blas_thread
+from l0anneal.engine.moves import pair_flip, pair_flip_direct
+from l0anneal.engine.moves.outcome import OUTSIDE, PROPOSED, SLOT
+from l0anneal.engine.pivots import swap
+from l0anneal.engine.rng import below, stream
+from l0anneal.engine.tableau import FAULT, drift
+from l0anneal.engine.workspace import Workspace
 
 
 def gaussian(rho):

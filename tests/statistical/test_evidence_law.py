@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.law import LEVEL
 from l0anneal import SparseProblem
-from l0anneal import problem as _problem
-from l0anneal.moves import new_tally
-from l0anneal.moves.evidence_flip import evidence_flip
-from l0anneal.moves.evidence_flip_direct import evidence_flip_direct
-from l0anneal.moves.outcome import ACCEPTED, OUTSIDE, SLOT
-from l0anneal.rng import stream
-from l0anneal.tableau import ENERGY, SIZE
-from l0anneal.workspace import Workspace
-from tests.statistical.law import LEVEL
+from l0anneal.engine.moves import new_tally
+from l0anneal.engine.moves.evidence_flip import evidence_flip
+from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
+from l0anneal.engine.moves.outcome import ACCEPTED, OUTSIDE, SLOT
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import ENERGY, SIZE
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem import sparse_problem as _problem
 
 N, M = 6, 5
 T, SLAB, RHO = 0.3, 0.8, 0.4
@@ -126,7 +126,7 @@ def test_with_two_humps_the_tableau_stays_true_and_rows_on_demand_change_nothing
         np.testing.assert_array_equal(np.flatnonzero(signs), workspace.support)
         np.testing.assert_allclose(t.b, problem.unit_correlation + pull * signs, atol=1e-13)
         fresh = Workspace(problem, 50)
-        for j in t.ones[: t.counts[SIZE]]:
+        for j in t.inside[: t.counts[SIZE]]:
             assert fresh.add(int(j))
         fresh.set_ridge(ridge, pull * signs)
         k = int(t.counts[SIZE])
@@ -135,7 +135,7 @@ def test_with_two_humps_the_tableau_stays_true_and_rows_on_demand_change_nothing
         workspace.complete()
         by_column = np.full((2, 50), np.nan)
         for row, tableau in zip(by_column, (workspace.tableau, fresh.tableau)):
-            row[tableau.zeros[: 50 - k]] = tableau.r[: 50 - k]
+            row[tableau.outside[: 50 - k]] = tableau.r[: 50 - k]
         np.testing.assert_allclose(*by_column, atol=1e-10)
         runs.append(signs.copy())
     np.testing.assert_array_equal(*runs)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.law import LEVEL, law_p_value, nearly_independent
+from helpers.reference import enumerate_supports, gibbs_law, off_span, qr_energy, random_problem
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
-from l0anneal import problem as problem_module
-from l0anneal.moves import (
+from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.engine.moves import (
     heat_bath,
     multi_flip,
     new_tally,
@@ -14,12 +16,11 @@ from l0anneal.moves import (
     pair_flip_direct,
     rejection_free,
 )
-from l0anneal.moves.outcome import ACCEPTED
-from l0anneal.rng import stream
-from l0anneal.tableau import ENERGY, PIVOT
-from l0anneal.workspace import Workspace
-from tests.reference import enumerate_supports, gibbs_law, off_span, qr_energy, random_problem
-from tests.statistical.law import LEVEL, law_p_value, nearly_independent
+from l0anneal.engine.moves.outcome import ACCEPTED
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import ENERGY
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.admissibility import PIVOT
 
 MOVES = {
     "pair flip": pair_flip,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.law import LEVEL, law_p_value
+from helpers.reference import enumerate_supports, random_problem
 from l0anneal import Schedule, SparseProblem, ensembles, population_anneal
-from l0anneal.replicas import Replicas
+from l0anneal.samplers.population.replicas import Replicas
 from l0anneal.theory import ReplicaSymmetric
-from tests.reference import enumerate_supports, random_problem
-from tests.statistical.law import LEVEL, law_p_value
 
 CASES = [("gaussian", 3.0), ("duplicates", 0.7), ("correlated", 1.0), ("low rank", 1.5)]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from helpers.law import LEVEL, law_p_value, nearly_independent, sizes_p_value
+from helpers.reference import enumerate_supports, random_problem
 from l0anneal import SparseProblem, temper
-from l0anneal.autocorrelation import autocorrelation_time
-from tests.reference import enumerate_supports, random_problem
-from tests.statistical.law import LEVEL, law_p_value, nearly_independent, sizes_p_value
+from l0anneal.samplers.autocorrelation import autocorrelation_time
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "duplicates"])

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from helpers.theory_reference import NUMBERS, rows
 from l0anneal.theory import bayes, l1
-
-from .reference import NUMBERS, rows
 
 THRESHOLDS = rows("thresholds")
 

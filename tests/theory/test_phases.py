@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 
+from helpers.theory_reference import NUMBERS
 from l0anneal.theory import (
     ReplicaSymmetric,
     bayes,
@@ -16,8 +17,6 @@ from l0anneal.theory import (
     plot_curves,
     plot_phase_diagram,
 )
-
-from .reference import NUMBERS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -8,9 +8,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit
 
+from helpers.theory_reference import NUMBERS, rows
 from l0anneal.theory import ReplicaSymmetric
-
-from .reference import NUMBERS, rows
 
 PARAMETERS = ("alpha", "rho", "rho_hat", "sigma_x2", "sigma_xi2")
 FIELDS = ("distortion", "mse", "entropy", "free_entropy", "delta", "d", "lam")

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.theory_reference import NUMBERS
 from l0anneal.theory import ReplicaSymmetric, rsb
-
-from .reference import NUMBERS
 
 
 def test_ground_state_without_a_signal():

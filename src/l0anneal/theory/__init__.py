@@ -1,12 +1,12 @@
 """Replica theory: the analytic curves and numbers that stand beside a run."""
 
-from . import bayes, l1, rsb
-from .errors import ConvergenceError
-from .paper import PaperNumber, paper_numbers
-from .phases import Metastability, metastability, phase_diagram
-from .plotting import plot_curves, plot_phase_diagram
-from .replica import ReplicaSymmetric
-from .states import Spinodals, State, Transition
+from l0anneal.theory import bayes, l1, rsb
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.paper import PaperNumber, paper_numbers
+from l0anneal.theory.phases import Metastability, metastability, phase_diagram
+from l0anneal.theory.plotting import plot_curves, plot_phase_diagram
+from l0anneal.theory.replica import ReplicaSymmetric
+from l0anneal.theory.states import Spinodals, State, Transition
 
 __all__ = [
     "ConvergenceError",

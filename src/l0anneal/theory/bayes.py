@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from .errors import ConvergenceError
-from .quadrature import even_gaussian, sigmoid_panels
-from .roots import minimum
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.quadrature import even_gaussian, sigmoid_panels
+from l0anneal.theory.roots import minimum
 
 
 def _check(rho_hat: float, sigma_x2: float) -> None:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, xlogy
 
-from .errors import ConvergenceError
-from .quadrature import Array, sigmoid_grid
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.quadrature import Array, sigmoid_grid
 
 
 @dataclass(frozen=True)

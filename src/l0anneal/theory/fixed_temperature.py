@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from .channel import Channel, Model
-from .errors import ConvergenceError
-from .quadrature import composite
+from l0anneal.theory.channel import Channel, Model
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.quadrature import composite
 
 #: Largest relative residual of both saddle-point equations in a returned solution.
 TOLERANCE = 2e-13

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
-from .errors import ConvergenceError
-from .roots import brentq
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.roots import brentq
 
 
 def _phi(t: float) -> float:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from . import l1
-from .errors import ConvergenceError
-from .replica import ReplicaSymmetric
-from .rsb import ground_state
+from l0anneal.theory import l1
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.replica import ReplicaSymmetric
+from l0anneal.theory.rsb import ground_state
 
 
 @dataclass(frozen=True)

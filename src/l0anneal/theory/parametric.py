@@ -17,9 +17,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from .channel import Channel, Model
-from .errors import ConvergenceError
-from .roots import brentq
+from l0anneal.theory.channel import Channel, Model
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.roots import brentq
 
 #: The curve is drawn between these temperatures, in units of the variance of y.
 T_HOT = 1e6

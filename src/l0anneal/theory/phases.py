@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import bayes, l1
-from .channel import Model
-from .parametric import Point, between, trace, zero_between
-from .roots import brentq, minimum
+from l0anneal.theory import bayes, l1
+from l0anneal.theory.channel import Model
+from l0anneal.theory.parametric import Point, between, trace, zero_between
+from l0anneal.theory.roots import brentq, minimum
 
 if TYPE_CHECKING:
     import xarray

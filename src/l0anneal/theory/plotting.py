@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .phases import phase_diagram
-from .replica import ReplicaSymmetric
-from .rsb import ground_state
+from l0anneal.theory.phases import phase_diagram
+from l0anneal.theory.replica import ReplicaSymmetric
+from l0anneal.theory.rsb import ground_state
 
 if TYPE_CHECKING:
     import xarray

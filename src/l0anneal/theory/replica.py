@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .channel import Model
-from .errors import ConvergenceError
-from .fixed_temperature import Ladder
-from .parametric import Segment, curve
-from .roots import brentq
-from .states import Spinodals, State, Transition, dataset, observe
+from l0anneal.theory.channel import Model
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.fixed_temperature import Ladder
+from l0anneal.theory.parametric import Segment, curve
+from l0anneal.theory.roots import brentq
+from l0anneal.theory.states import Spinodals, State, Transition, dataset, observe
 
 if TYPE_CHECKING:
     import xarray

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
-from .channel import Model
-from .errors import ConvergenceError
-from .quadrature import Z_MAX, Array, even_gaussian, sigmoid_panels
-from .replica import ReplicaSymmetric
-from .roots import brentq
+from l0anneal.theory.channel import Model
+from l0anneal.theory.errors import ConvergenceError
+from l0anneal.theory.quadrature import Z_MAX, Array, even_gaussian, sigmoid_panels
+from l0anneal.theory.replica import ReplicaSymmetric
+from l0anneal.theory.roots import brentq
 
 #: Largest relative residual of the saddle-point equations in a returned solution.
 TOLERANCE = 1e-11

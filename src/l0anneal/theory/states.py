@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .channel import Channel
+from l0anneal.theory.channel import Channel
 
 if TYPE_CHECKING:
     import xarray

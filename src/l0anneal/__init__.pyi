@@ -1,0 +1,46 @@
+"""The public names, each listed once; ``__init__.py`` loads them from here."""
+
+from . import baselines as baselines
+from . import theory as theory
+from .diagnosis import Diagnosis as Diagnosis
+from .diagnosis import diagnose as diagnose
+from .estimators.display import SubsetPathDisplay as SubsetPathDisplay
+from .estimators.path import (
+    SubsetPath as SubsetPath,
+)
+from .estimators.path import (
+    choose_size as choose_size,
+)
+from .estimators.path import (
+    subset_path as subset_path,
+)
+from .estimators.sparse_coder import (
+    AnnealedSparseCoder as AnnealedSparseCoder,
+)
+from .estimators.sparse_coder import (
+    sparse_encode as sparse_encode,
+)
+from .estimators.subset_regressor import AnnealedSubsetRegressor as AnnealedSubsetRegressor
+from .problem import ensembles as ensembles
+from .problem.sparse_problem import SparseProblem as SparseProblem
+from .samplers.annealing.anneal import anneal as anneal
+from .samplers.annealing.result import AnnealResult as AnnealResult
+from .samplers.evidence.anneal import evidence_anneal as evidence_anneal
+from .samplers.evidence.result import (
+    EvidenceResult as EvidenceResult,
+)
+from .samplers.evidence.result import (
+    EvidenceSchedule as EvidenceSchedule,
+)
+from .samplers.kicks.result import KickResult as KickResult
+from .samplers.kicks.search import kick_search as kick_search
+from .samplers.pace import AdaptiveSchedule as AdaptiveSchedule
+from .samplers.population.anneal import population_anneal as population_anneal
+from .samplers.population.result import PopulationResult as PopulationResult
+from .samplers.schedule import Schedule as Schedule
+from .samplers.tempering.result import RunTooShort as RunTooShort
+from .samplers.tempering.result import TemperResult as TemperResult
+from .samplers.tempering.temper import temper as temper
+from .solving import solve as solve
+
+__version__: str

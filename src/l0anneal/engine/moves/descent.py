@@ -1,0 +1,71 @@
+"""The zero-temperature end: swap while any swap lowers the energy."""
+
+import numpy as np
+
+from l0anneal.engine.kernel import loop
+from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
+from l0anneal.engine.moves.row import quick_row, slot_terms
+from l0anneal.engine.pivots import swap
+from l0anneal.engine.tableau import SIZE, delta_swap, refresh, refresh_due
+
+__all__ = ["RESOLUTION", "descend"]
+
+RESOLUTION = 1e-13  # a gain counts if it exceeds this fraction of ‖y‖²; smaller ones are rounding
+ROUNDS = 20
+
+
+@loop
+def descend(t, stop, tally):  # type: ignore[no-untyped-def]
+    """Walk down to a swap-local minimum: no exchange of one column lowers the energy.
+
+    The outside columns are tried in turn, each against its best slot, until a whole round brings
+    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains). The quick formulas
+    tell which exchanges may gain; `delta_swap`, careful at near-singular supports, whether they do.
+    ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried since
+    the last gain, so the kernel resumes where it was. It returns once ``stop`` columns were tried;
+    the descent has ended when ``tally[PROPOSED]`` reaches N − K.
+    """
+    n_inside = t.counts[SIZE]
+    n_outside = t.b.size - n_inside
+    if n_inside == 0:
+        tally[PROPOSED] = n_outside
+    tried = 0
+    freed, lost, room, delta = (
+        t.work[4, :n_inside],
+        t.work[5, :n_inside],
+        t.work[6, :n_inside],
+        t.work[7, :n_inside],
+    )
+    slot_terms(t, freed, lost, room)
+    if tally[ACCEPTED] >= ROUNDS * t.b.size:
+        tally[PROPOSED] = n_outside
+    while tally[PROPOSED] < n_outside and tried < stop:
+        p = tally[OUTSIDE]
+        best = np.inf
+        slot = n_inside  # none (with −1, callees would be compiled for a literal, too)
+        quick_row(t, p, freed, lost, delta)
+        for k in range(n_inside):
+            if delta[k] < best:
+                best = delta[k]
+                slot = k
+        gained = False
+        if best < -RESOLUTION:
+            j = t.outside[p]
+            if t.row_of[j] < 0:
+                return j
+            gained = delta_swap(t, slot, p) < -RESOLUTION and swap(t, slot, p)
+            if not gained:  # no gain after all, or not admissible; any other gain will do
+                for k in range(n_inside):
+                    if not gained and delta[k] < -RESOLUTION and delta_swap(t, k, p) < -RESOLUTION:
+                        gained = swap(t, k, p)
+        if gained:
+            tally[ACCEPTED] += 1
+            tally[PROPOSED] = 0
+            if refresh_due(t) and not refresh(t):
+                return SINGULAR
+            slot_terms(t, freed, lost, room)
+        else:
+            tally[PROPOSED] += 1
+        tally[OUTSIDE] = (p + 1) % n_outside
+        tried += 1
+    return DONE

@@ -1,0 +1,182 @@
+"""The evidence flip without the outside columns, as `pair_flip_direct` is to `pair_flip`.
+
+Where columns come and go often it does not pay to keep every outside column's regression at hand: a
+proposal computes the one that it needs, O(K²), against O((N − K) K) for each accepted move.
+"""
+
+import math
+
+from l0anneal.engine.dot import dot
+from l0anneal.engine.kernel import kernel
+from l0anneal.engine.moves.evidence_flip import enter, leave, log_humps, log_odds_out
+from l0anneal.engine.moves.outcome import ACCEPTED, DONE, FULL, PROPOSED, SINGULAR
+from l0anneal.engine.moves.pair_flip_direct import cross, regress
+from l0anneal.engine.pivots import (
+    add_inverse,
+    prepare_swap,
+    remove_inverse,
+    singularity_with,
+    swap_inverse,
+)
+from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.tableau import (
+    ENERGY,
+    FAULT,
+    FAULT_LIMIT,
+    MOVES,
+    SINGULARITY,
+    SIZE,
+    STALE,
+    careful_swap,
+    inverse_row,
+    is_near_singular,
+    measure_leaving,
+    refresh_due,
+    refresh_inverse,
+)
+from l0anneal.problem.admissibility import PIVOT
+
+__all__ = ["evidence_flip_direct"]
+
+
+@kernel
+def _leaving_fault(t, k, u):  # type: ignore[no-untyped-def]
+    """What the errors of row k of the inverse do to the energy if slot k is emptied."""
+    h = t.work[3, : u.size]
+    cross(t, t.inside[k], h)
+    return measure_leaving(t, k, u, h)
+
+
+@kernel
+def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):  # type: ignore[no-untyped-def]
+    """Try to put outside column p into slot k; 1: done, 0: not, −1: refresh first, then again."""
+    n_inside = t.counts[SIZE]
+    j, i = t.outside[p], t.inside[k]
+    g, v = t.work[0, :n_inside], t.work[2, :n_inside]
+    cross(t, j, g)
+    regress(t.U, g, v)
+    freed = 1.0 / t.U[k, k]
+    w = v[k]
+    gamma = t.diag[j] - dot(g, v) + w * w * freed
+    r = t.b[j] - dot(g, t.x) + w * freed * t.x[k]
+    careful = is_near_singular(t, gamma, j)
+    if careful:
+        delta, _, gamma, r = careful_swap(t, k, j, v)
+    else:
+        delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r / gamma
+    if gamma <= PIVOT * t.diag[j]:
+        return 0
+    gain = -0.5 * math.log(gamma * t.U[k, k]) - mu * delta
+    if pull != 0.0:
+        x = t.x[k] - pull * signs[i] / freed
+        gain += 0.5 * mu * (t.x[k] * t.x[k] - x * x) * freed
+        gain += log_humps(r, gamma, mu, log_ridge, pull)
+        gain -= log_humps(x * freed, freed, mu, log_ridge, pull)
+    if chance >= math.exp(min(gain, 0.0)):
+        return 0
+    u = inverse_row(t, k)
+    singularity = prepare_swap(t, k, j, gamma, freed, u, v)
+    if singularity < 0.0:
+        return 0
+    fault = _leaving_fault(t, k, u)
+    if not careful and t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0:
+        return -1
+    t.values[FAULT] += 0.0 if careful else fault
+    entering = enter(t, state, j, r, gamma, mu, pull, signs)
+    leave(t, i, pull, signs)
+    swap_inverse(t, k, u, v, freed, 1.0 / gamma, r + entering)
+    t.values[ENERGY] += delta - entering * (r + 0.5 * entering) / gamma
+    t.values[SINGULARITY] = singularity
+    t.inside[k] = j
+    t.outside[p] = i
+    return 1
+
+
+@kernel
+def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[no-untyped-def]
+    """Try to add outside column p; 1: done, 0: not."""
+    n_inside = t.counts[SIZE]
+    j = t.outside[p]
+    g, v = t.work[0, :n_inside], t.work[2, :n_inside]
+    cross(t, j, g)
+    regress(t.U, g, v)
+    gamma = t.diag[j] - dot(g, v)
+    if gamma <= PIVOT * t.diag[j]:
+        return 0
+    r = t.b[j] - dot(g, t.x)
+    gain = log_odds - 0.5 * (math.log(gamma) - log_ridge) + 0.5 * mu * r * r / gamma
+    gain += log_humps(r, gamma, mu, log_ridge, pull)
+    if chance >= math.exp(min(gain, 0.0)):
+        return 0
+    inverse = 1.0 / gamma
+    singularity = singularity_with(t, j, v, inverse)
+    if singularity * PIVOT >= 1.0:
+        return 0
+    r += enter(t, state, j, r, gamma, mu, pull, signs)
+    t.values[ENERGY] -= 0.5 * r * r * inverse
+    t.values[SINGULARITY] = singularity
+    add_inverse(t, j, v, inverse, r)
+    t.outside[p] = t.outside[t.b.size - n_inside - 1]
+    return 1
+
+
+@kernel
+def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[no-untyped-def]
+    """Try to empty slot k; 1: done, 0: not, −1: refresh first, then again."""
+    u_kk = t.U[k, k]
+    gain = log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs)
+    if chance >= math.exp(min(gain, 0.0)):
+        return 0
+    u = inverse_row(t, k)
+    fault = _leaving_fault(t, k, u)
+    if t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0:
+        return -1
+    t.values[FAULT] += fault
+    t.values[ENERGY] += 0.5 * t.x[k] * t.x[k] / u_kk
+    i = t.inside[k]
+    leave(t, i, pull, signs)
+    remove_inverse(t, k, u, 1.0 / u[k])
+    t.outside[t.b.size - t.counts[SIZE] - 1] = i
+    return 1
+
+
+@kernel
+def evidence_flip_direct(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):  # type: ignore[no-untyped-def]
+    """Metropolis under the evidence; arguments, proposals and law as `evidence_flip`.
+
+    It leaves W, r and γ of the tableau behind (`STALE`) and never needs a row of the Gram matrix.
+    """
+    n_columns = t.b.size
+    flips = largest > 0
+    t.counts[STALE] = 1
+    while tally[PROPOSED] < stop:
+        n_inside = t.counts[SIZE]
+        n_outside = n_columns - n_inside
+        if flips and n_inside == t.inside.size and n_inside < largest:
+            return FULL
+        if flips and uniform(state) < 0.5:
+            c = below(state, n_columns)
+            k, p = (c, -1) if c < n_inside else (-1, c - n_inside)
+        elif n_inside > 0 and n_outside > 0:
+            k, p = below(state, n_inside), below(state, n_outside)
+        else:
+            k, p = -1, -1
+        chance = uniform(state)
+        moved = -1
+        while moved < 0:
+            moved = 0
+            if k >= 0 and p >= 0:
+                moved = _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance)
+            elif k >= 0:
+                moved = _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance)
+            elif p >= 0 and n_inside < largest:
+                moved = _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance)
+            if moved < 0 and not refresh_inverse(t):
+                return SINGULAR
+        if moved > 0:
+            t.counts[MOVES] += 1
+            tally[ACCEPTED] += 1
+            if refresh_due(t) and not refresh_inverse(t):
+                return SINGULAR
+        tally[PROPOSED] += 1
+    return DONE

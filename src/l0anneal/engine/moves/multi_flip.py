@@ -1,0 +1,221 @@
+"""Exchange several columns of the support for as many outside, at once."""
+
+import math
+
+import numpy as np
+
+from l0anneal.engine.dot import dot
+from l0anneal.engine.kernel import kernel
+from l0anneal.engine.moves.outcome import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR
+from l0anneal.engine.pivots import swap
+from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.tableau import (
+    CAREFUL,
+    ENERGY,
+    SINGULARITY,
+    SIZE,
+    delta_swap,
+    refresh,
+    refresh_due,
+)
+
+__all__ = ["MOST_PAIRS", "delta_exchange", "multi_flip"]
+
+MOST_PAIRS = 8  # a workspace holds so many rows of the Gram matrix beyond those of the support
+
+
+@kernel
+def _factor(B, least):  # type: ignore[no-untyped-def]
+    """Overwrite the lower triangle of B by its Cholesky factor; False if a pivot is too small."""
+    for a in range(least.size):
+        for b in range(a + 1):
+            total = B[a, b]
+            for c in range(b):
+                total -= B[a, c] * B[b, c]
+            if b < a:
+                B[a, b] = total / B[b, b]
+            elif total > least[a]:
+                B[a, a] = math.sqrt(total)
+            else:
+                return False
+    return True
+
+
+@kernel
+def _solve(L, z):  # type: ignore[no-untyped-def]
+    """Overwrite z by L⁻¹ z."""
+    for a in range(z.size):
+        for b in range(a):
+            z[a] -= L[a, b] * z[b]
+        z[a] /= L[a, a]
+
+
+@kernel
+def delta_exchange(t, slots, outs, scratch):  # type: ignore[no-untyped-def]
+    """Energy change when the outside columns ``outs`` take the ``slots``; infinite if they may not.
+
+    With I the slots and J the columns, taking out costs ½ x_Iᵀ (U_II)⁻¹ x_I. What is then left of J
+    off the span, and its correlations with the residual, are
+
+        Γ' = Γ_JJ + W_JI (U_II)⁻¹ W_JIᵀ,    r' = r_J + W_JI (U_II)⁻¹ x_I,    Γ = G_JJ − W_JS G_SJ,
+
+    and putting in gains ½ r'ᵀ Γ'⁻¹ r'. A pivot of Γ' is the squared length of a column of J off the
+    span of some of its future companions: if that is less than `CAREFUL`, so is that off all of
+    them. For n pairs this is O(n² K), and needs the Gram rows of all the columns but the first.
+    """
+    n = slots.size
+    n_inside = t.counts[SIZE]
+    B, Z, C = scratch[0, :n, :n], scratch[1, :n, :n], scratch[2, :n, :n]
+    x, r, least = scratch[3, 0, :n], scratch[3, 1, :n], scratch[3, 2, :n]
+    for a in range(n):
+        x[a] = t.x[slots[a]]
+        least[a] = 0.0
+        for b in range(n):
+            B[a, b] = t.U[max(slots[a], slots[b]), min(slots[a], slots[b])]
+            Z[a, b] = t.W[outs[a], slots[b]]
+    if not _factor(B, least):
+        return np.inf
+    _solve(B, x)
+    for a in range(n):
+        _solve(B, Z[a])
+    g = t.work[0, :n_inside]
+    for a in range(n):
+        j = t.outside[outs[a]]
+        r[a] = t.r[outs[a]]
+        least[a] = CAREFUL * t.diag[j]
+        C[a, a] = t.gamma[outs[a]]
+        if a > 0:
+            row = t.gram[t.row_of[j]]
+            for m in range(n_inside):
+                g[m] = row[t.inside[m]]
+            for b in range(a):
+                C[a, b] = row[t.outside[outs[b]]] - dot(g, t.W[outs[b]])
+        for c in range(n):
+            r[a] += Z[a, c] * x[c]
+            for b in range(a + 1):
+                C[a, b] += Z[a, c] * Z[b, c]
+    if not _factor(C, least):
+        return np.inf
+    _solve(C, r)
+    change = 0.0
+    for a in range(n):
+        change += 0.5 * (x[a] * x[a] - r[a] * r[a])
+    return change
+
+
+@kernel
+def _swap_in_turn(t, slots, outs):  # type: ignore[no-untyped-def]
+    """Swap pair by pair, each column into the free slot where it stands farthest off the span."""
+    taken = np.zeros(slots.size, dtype=np.bool_)
+    for p in outs:
+        best, farthest = -1, -np.inf
+        for a in range(slots.size):
+            w = t.W[p, slots[a]]
+            gamma = t.gamma[p] + w * w / t.U[slots[a], slots[a]]
+            if not taken[a] and gamma > farthest:
+                best, farthest = a, gamma
+        if best < 0 or not swap(t, slots[best], p):
+            return False
+        taken[best] = True
+    return True
+
+
+@kernel
+def _relabel(t, slots, outs, inside, outside):  # type: ignore[no-untyped-def]
+    """Name the columns in slots and outside positions and refresh; False if that is singular."""
+    t.inside[slots] = inside
+    t.outside[outs] = outside
+    return refresh(t)
+
+
+@kernel
+def _exchange(t, slots, outs):  # type: ignore[no-untyped-def]
+    """Make the exchange if its end allows: 1 if made, 0 if not, or SINGULAR.
+
+    One pair is a swap. Several need an end that is not near-singular. Their way leads through
+    supports that need not even be admissible: where swaps come to such a one, the end's tableau is
+    computed afresh and the end judged by itself.
+    """
+    if slots.size == 1:
+        return np.int64(swap(t, slots[0], outs[0]))
+    inside, outside = t.inside[slots], t.outside[outs]
+    there = _swap_in_turn(t, slots, outs) or _relabel(t, slots, outs, outside, inside)
+    if there and t.values[SINGULARITY] * CAREFUL < 1.0:
+        return np.int64(1)
+    return np.int64(0 if _relabel(t, slots, outs, inside, outside) else SINGULAR)
+
+
+@kernel
+def _draw_distinct(state, n, drawn):  # type: ignore[no-untyped-def]
+    """Fill ``drawn`` with distinct numbers below n, all ordered choices being equally likely."""
+    a = 0
+    while a < drawn.size:
+        drawn[a] = below(state, n)
+        new = True
+        for b in range(a):
+            new = new and drawn[b] != drawn[a]
+        if new:
+            a += 1
+
+
+@kernel
+def multi_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
+    """Metropolis with exchanges of up to m pairs; arguments and return value as `pair_flip`.
+
+    m is ``tally[PAIRS]``, and at most `MOST_PAIRS`. Each proposal draws a number n from 1, ..., m
+    (no more than K and N − K), n columns of the support and n outside, all uniformly, and is
+    accepted with probability min(1, exp(−mu ΔE)) if the support at its end is admissible and, for
+    more than one pair, neither the present support nor the one at the end is near-singular (see
+    `tableau`). Single pairs are among the proposals so that every support can be reached that the
+    pair flip reaches: from K of 2K columns, exchanges of exactly K lead to one other support and
+    back.
+
+    The law left invariant is the Gibbs law exp(−mu E) on the admissible supports of this size: n is
+    as likely on the way back, so are the columns, and whether a proposal is accepted depends on the
+    two supports alone, in the same way for both, and not on the supports between them that the
+    tableau is led through or on their order (`_exchange`).
+
+    A proposal of n pairs costs O(n² K), its acceptance O(n (N − K) K). If a row of the Gram matrix
+    is missing, the random stream is put back to before the proposal, which is drawn again when the
+    row is there.
+    """
+    n_inside = t.counts[SIZE]
+    n_columns = t.b.size
+    n_outside = n_columns - n_inside
+    most = min(tally[PAIRS], n_inside, n_outside)
+    all_slots, all_outs = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    before = np.empty_like(state)
+    scratch = np.empty((4, max(most, 3), most))
+    while tally[PROPOSED] < stop:
+        if most > 0:
+            before[:] = state
+            n = 1 + below(state, most)
+            slots, outs = all_slots[:n], all_outs[:n]
+            _draw_distinct(state, n_inside, slots)
+            _draw_distinct(state, n_outside, outs)
+            chance = uniform(state)
+            for p in outs[1:]:
+                if t.row_of[t.outside[p]] < 0:
+                    state[:] = before
+                    return t.outside[p]
+            if n == 1:
+                delta = delta_swap(t, slots[0], outs[0])
+            elif t.values[SINGULARITY] * CAREFUL >= 1.0:
+                delta = np.inf
+            else:
+                delta = delta_exchange(t, slots, outs, scratch)
+            if delta < np.inf and chance < math.exp(-mu * delta):
+                if t.row_of[t.outside[outs[0]]] < 0:
+                    state[:] = before
+                    return t.outside[outs[0]]
+                made = _exchange(t, slots, outs)
+                if made == SINGULAR:
+                    return SINGULAR
+                if made == 1:
+                    tally[ACCEPTED] += 1
+                    if refresh_due(t) and not refresh(t):
+                        return SINGULAR
+        tally[PROPOSED] += 1
+        if tally[PROPOSED] % n_columns == 0:
+            energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
+    return DONE

@@ -1,0 +1,67 @@
+"""The paper's move: exchange a random column of the support for a random one outside it."""
+
+import math
+
+from l0anneal.engine.kernel import loop
+from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.pivots import swap
+from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due
+
+__all__ = ["pair_flip"]
+
+
+@loop
+def pair_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
+    """Algorithm 1 of the paper, with min for its max: Metropolis at inverse temperature mu.
+
+    Each proposal draws i from the support and j from outside, uniformly, and is accepted with
+    probability min(1, exp(−mu ΔE)). The law left invariant is the Gibbs law exp(−mu E) on the
+    admissible supports of this size (see `tableau`).
+
+    Parameters
+    ----------
+    t : Tableau
+        The state; changed in place.
+    state : uint64 array
+        The random stream; changed in place.
+    mu : float
+        Inverse temperature in units of the tableau's energy.
+    stop : int
+        Return once ``tally`` counts this many proposals.
+    energies : float array
+        Receives the energy after each sweep of N proposals.
+    tally : int array
+        Counts, cleared by the caller at each temperature, and the proposal that waits for a row of
+        the Gram matrix. A kernel that is called again goes on exactly where it was.
+
+    Returns
+    -------
+    int
+        `DONE`, `SINGULAR`, or the column whose Gram row is needed before it is called again.
+    """
+    n_inside = t.counts[SIZE]
+    n_columns = t.b.size
+    n_outside = n_columns - n_inside
+    while tally[PROPOSED] < stop:
+        if n_inside > 0 and n_outside > 0:
+            waiting = tally[SLOT] >= 0
+            if waiting:
+                k, p = tally[SLOT], tally[OUTSIDE]
+                tally[SLOT] = -1
+            else:
+                k = below(state, n_inside)
+                p = below(state, n_outside)
+            if waiting or uniform(state) < math.exp(-mu * delta_swap(t, k, p)):
+                j = t.outside[p]
+                if t.row_of[j] < 0:
+                    tally[SLOT], tally[OUTSIDE] = k, p
+                    return j
+                if swap(t, k, p):
+                    tally[ACCEPTED] += 1
+                    if refresh_due(t) and not refresh(t):
+                        return SINGULAR
+        tally[PROPOSED] += 1
+        if tally[PROPOSED] % n_columns == 0:
+            energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
+    return DONE

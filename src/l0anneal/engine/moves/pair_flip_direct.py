@@ -1,0 +1,122 @@
+"""The same move without the outside columns: for hot chains, and for very wide dictionaries.
+
+Where most proposals are accepted it does not pay to keep every outside column's regression at hand.
+Here only U and x are kept, and a proposal computes the one regression that it needs: O(K²), or
+O(MK) where G is not there, against O((N − K) K) for each accepted move of `pair_flip`. The
+proposals, their energies and the law are the same; `Workspace.prefers_direct` chooses.
+"""
+
+import math
+
+from l0anneal.engine.dot import dot
+from l0anneal.engine.kernel import kernel
+from l0anneal.engine.moves.outcome import ACCEPTED, DONE, PROPOSED, SINGULAR
+from l0anneal.engine.pivots import prepare_swap, swap_inverse
+from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.tableau import (
+    ENERGY,
+    FAULT,
+    FAULT_LIMIT,
+    MOVES,
+    SINGULARITY,
+    SIZE,
+    STALE,
+    careful_swap,
+    inverse_row,
+    is_near_singular,
+    measure_leaving,
+    refresh_due,
+    refresh_inverse,
+)
+
+__all__ = ["cross", "pair_flip_direct", "regress"]
+
+
+@kernel
+def cross(t, j, g):  # type: ignore[no-untyped-def]
+    """Fill g with G_jS, from row j of G or from the columns."""
+    row_of_j = t.row_of[j]
+    if row_of_j >= 0:
+        row = t.gram[row_of_j]
+        for m in range(g.size):
+            g[m] = row[t.inside[m]]
+    else:
+        column = t.columns[j]
+        for m in range(g.size):
+            g[m] = dot(column, t.columns[t.inside[m]])
+
+
+@kernel
+def regress(U, g, v):  # type: ignore[no-untyped-def]
+    """V = U g for a symmetric U of which the lower triangle is kept."""
+    v[:] = 0.0
+    for m in range(g.size):
+        U_m = U[m, :m]
+        g_m = g[m]
+        for n in range(m):
+            v[n] += U_m[n] * g_m
+        v[m] += U[m, m] * g_m + dot(U_m, g)
+
+
+@kernel
+def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
+    """Algorithm 1 of the paper; arguments and return value as `pair_flip`.
+
+    It leaves W, r and γ of the tableau behind (`STALE`) and never needs a row of the Gram matrix.
+    """
+    n_inside = t.counts[SIZE]
+    n_columns = t.b.size
+    n_outside = n_columns - n_inside
+    g = t.work[0, :n_inside]
+    v = t.work[2, :n_inside]
+    h = t.work[3, :n_inside]
+    t.counts[STALE] = 1
+    while tally[PROPOSED] < stop:
+        if n_inside > 0 and n_outside > 0:
+            k = below(state, n_inside)
+            p = below(state, n_outside)
+            chance = uniform(state)
+            j = t.outside[p]
+            cross(t, j, g)
+            proposed = True
+            while proposed:  # a second time only if the tableau was refreshed for it
+                proposed = False
+                regress(t.U, g, v)
+                gamma = t.diag[j] - dot(g, v)
+                r = t.b[j] - dot(g, t.x)
+                freed = 1.0 / t.U[k, k]
+                w = v[k]
+                gamma += w * w * freed
+                r += w * freed * t.x[k]
+                delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r / gamma
+                careful = is_near_singular(t, gamma, j)
+                if careful:
+                    delta, _, gamma, r = careful_swap(t, k, j, v)
+                if chance >= math.exp(-mu * delta):
+                    break
+                u = inverse_row(t, k)
+                singularity = prepare_swap(t, k, j, gamma, freed, u, v)
+                if singularity < 0.0:
+                    break
+                i = t.inside[k]
+                cross(t, i, h)
+                fault = measure_leaving(t, k, u, h)
+                t.values[FAULT] += 0.0 if careful else fault
+                if t.values[FAULT] > FAULT_LIMIT and t.counts[MOVES] > 0:
+                    if not refresh_inverse(t):
+                        return SINGULAR
+                    proposed = True
+                    continue
+                swap_inverse(t, k, u, v, freed, 1.0 / gamma, r)
+                t.values[ENERGY] += delta
+                t.values[SINGULARITY] = singularity
+                t.inside[k] = j
+                t.outside[p] = i
+                t.counts[MOVES] += 1
+                tally[ACCEPTED] += 1
+                if refresh_due(t) and not refresh_inverse(t):
+                    return SINGULAR
+        tally[PROPOSED] += 1
+        if tally[PROPOSED] % n_columns == 0:
+            energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
+    return DONE

@@ -1,0 +1,193 @@
+"""The pair flip without its rejections: draw how long the chain stays, then where it goes.
+
+At low temperature nearly all proposals of `pair_flip` are rejected. Here all K (N − K) of them are
+weighed at once, so that the number of rejections before the next acceptance can be drawn from its
+geometric law.
+"""
+
+import math
+
+import numpy as np
+
+from l0anneal.engine.kernel import kernel
+from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.row import reach, slot_terms, swap_row
+from l0anneal.engine.pivots import swap
+from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.tableau import (
+    CAREFUL,
+    ENERGY,
+    SINGULARITY,
+    SIZE,
+    delta_swap,
+    refresh,
+    refresh_due,
+)
+
+__all__ = ["rejection_free"]
+
+_FOREVER = 2**62
+
+
+@kernel
+def _weigh_row(delta, mu, lowest, far):  # type: ignore[no-untyped-def]
+    """Sum exp(−mu (max(0, delta) − lowest)); a lower energy on the way becomes the lowest."""
+    total = 0.0
+    for k in range(delta.size):
+        if delta[k] < lowest + far:
+            d = max(0.0, delta[k])
+            if d < lowest:
+                if total > 0.0:
+                    total *= math.exp(mu * (d - lowest))
+                lowest = d
+            total += math.exp(mu * (lowest - d))
+    return total, lowest
+
+
+@kernel
+def _weigh_all(t, mu, freed, lost, delta, weight):  # type: ignore[no-untyped-def]
+    """Fill ``weight`` with each outside column's sum of acceptances, up to one common factor.
+
+    Returns the log of that factor and the sum of the weights.
+    """
+    slot_terms(t, freed, lost, delta)  # the last one is not needed here
+    n_outside = weight.size
+    far = reach(mu, n_outside * delta.size)
+    lowest = np.inf
+    level = np.empty(n_outside)
+    for p in range(n_outside):
+        swap_row(t, p, freed, lost, delta)
+        weight[p], lowest = _weigh_row(delta, mu, lowest, far)
+        level[p] = lowest
+    total = 0.0
+    for p in range(n_outside):
+        if weight[p] > 0.0:
+            weight[p] *= math.exp(mu * (lowest - level[p]))
+            total += weight[p]
+    return (-mu * lowest if total > 0.0 else 0.0), total
+
+
+@kernel
+def _draw_pair(t, state, mu, freed, lost, delta, weight, total):  # type: ignore[no-untyped-def]
+    """Draw slot and outside position with the weights' probabilities."""
+    left = uniform(state) * total
+    chosen = 0
+    for p in range(weight.size):
+        if weight[p] > 0.0:
+            chosen = p  # the last one, should rounding leave anything over
+            if left < weight[p]:
+                break
+            left -= weight[p]
+    swap_row(t, chosen, freed, lost, delta)
+    lowest = np.inf
+    for k in range(delta.size):
+        lowest = min(lowest, max(0.0, delta[k]))
+    far = reach(mu, delta.size)
+    row, _ = _weigh_row(delta, mu, lowest, far)
+    left = uniform(state) * row
+    slot = 0
+    for k in range(delta.size):
+        if delta[k] < lowest + far:
+            slot = k
+            share = math.exp(mu * (lowest - max(0.0, delta[k])))
+            if left < share:
+                break
+            left -= share
+    return slot, chosen
+
+
+@kernel
+def _draw_rejections(state, chance):  # type: ignore[no-untyped-def]
+    """How many proposals fail before the first that succeeds, each with the given chance."""
+    u = 1.0 - uniform(state)
+    if chance >= 1.0:
+        return 0
+    if chance <= 0.0:
+        return _FOREVER
+    count = math.log(u) / math.log1p(-chance)
+    return np.int64(count) if count < _FOREVER else _FOREVER
+
+
+@kernel
+def _foresee(t, state, mu, freed, lost, delta, weight):  # type: ignore[no-untyped-def]
+    """Draw the number of rejections to come, and slot and position of the pair after them."""
+    log_factor, total = _weigh_all(t, mu, freed, lost, delta, weight)
+    if not total > 0.0:
+        return _FOREVER, 0, 0
+    chance = math.exp(log_factor) * (total / (delta.size * weight.size))
+    rejections = _draw_rejections(state, chance)
+    k, p = _draw_pair(t, state, mu, freed, lost, delta, weight, total)
+    return rejections, k, p
+
+
+@kernel
+def _propose(t, state, mu):  # type: ignore[no-untyped-def]
+    """Propose like the pair flip until a pair is accepted; after a sweep of rejections, p K + k = −1."""
+    n_inside = t.counts[SIZE]
+    n_outside = t.b.size - n_inside
+    for rejections in range(t.b.size):
+        k, p = below(state, n_inside), below(state, n_outside)
+        if uniform(state) < math.exp(-mu * delta_swap(t, k, p)):
+            return rejections, k, p
+    return t.b.size, -1, 0
+
+
+@kernel
+def rejection_free(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
+    """The chain of `pair_flip`, in law, with its rejections taken in one step; same arguments.
+
+    At support S the pair flip accepts a proposal with probability a = Σ min(1, exp(−mu ΔE)) over
+    all pairs, divided by K (N − K), and the accepted pair has a share of a in proportion to its own
+    term. So the number of rejections, geometric with a, and the pair are drawn, and the count of
+    proposals goes on by that number. Sums, sweeps, energies and acceptances mean what they mean for
+    the pair flip, and so does the law left invariant: the Gibbs law exp(−mu E) on the admissible
+    supports of this size. The random stream is used otherwise, so single runs differ.
+
+    Pairs that pass the test of `delta_swap` and make an inadmissible support nevertheless have
+    their share in a. When such a pair is drawn, `swap` refuses it: one more rejected proposal,
+    which is what the pair flip makes of it too. At a near-singular support, where an energy costs
+    O(K²), pairs are not weighed but proposed one by one, which is the same chain again.
+
+    Each event costs a pass over W that weighs all pairs, about as much as the change itself,
+    O((N − K) K), and nothing depends on how many proposals went by. ``tally[SLOT]`` holds the
+    rejections still to come (−1: not drawn) and ``tally[OUTSIDE]`` the pair that is then accepted,
+    as p K + k (−1: draw again). At the end of a temperature they are dropped with the tally, as the
+    geometric law, which has no memory, allows.
+    """
+    n_inside = t.counts[SIZE]
+    n_columns = t.b.size
+    n_outside = n_columns - n_inside
+    n_pairs = n_inside * n_outside
+    freed, lost, delta = np.empty(n_inside), np.empty(n_inside), np.empty(n_inside)
+    weight = np.empty(n_outside)
+    while tally[PROPOSED] < stop:
+        if tally[SLOT] < 0:
+            tally[SLOT] = _FOREVER
+            if n_pairs > 0:
+                if t.values[SINGULARITY] * CAREFUL >= 1.0:
+                    rejections, k, p = _propose(t, state, mu)
+                else:
+                    rejections, k, p = _foresee(t, state, mu, freed, lost, delta, weight)
+                tally[SLOT], tally[OUTSIDE] = rejections, p * n_inside + k
+        rejected = min(tally[SLOT], stop - tally[PROPOSED])
+        before = tally[PROPOSED] // n_columns
+        tally[SLOT] -= rejected
+        tally[PROPOSED] += rejected
+        for sweep in range(before, tally[PROPOSED] // n_columns):
+            energies[sweep] = t.values[ENERGY]
+        if tally[PROPOSED] < stop and tally[OUTSIDE] < 0:
+            tally[SLOT] = -1
+        elif tally[PROPOSED] < stop:
+            k, p = tally[OUTSIDE] % n_inside, tally[OUTSIDE] // n_inside
+            j = t.outside[p]
+            if t.row_of[j] < 0:
+                return j
+            tally[SLOT] = -1
+            if swap(t, k, p):
+                tally[ACCEPTED] += 1
+                if refresh_due(t) and not refresh(t):
+                    return SINGULAR
+            tally[PROPOSED] += 1
+            if tally[PROPOSED] % n_columns == 0:
+                energies[tally[PROPOSED] // n_columns - 1] = t.values[ENERGY]
+    return DONE

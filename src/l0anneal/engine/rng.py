@@ -1,0 +1,59 @@
+"""The random stream inside the kernels: xoshiro256++ on four 64-bit words.
+
+The state is a plain ``uint64`` array that travels in the kernels' arguments, so a chain can stop
+after any proposal and go on later, in another thread or another process, with the same stream.
+It is seeded from :class:`numpy.random.SeedSequence`, whose children give independent chains.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal.engine.kernel import kernel
+
+__all__ = ["below", "stream", "uniform"]
+
+_MASK32 = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+
+
+def stream(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
+    """Return the state of the generator that belongs to ``seed``."""
+    return seed.generate_state(4, np.uint64).astype(np.uint64)
+
+
+@kernel
+def _rotate(word, bits):  # type: ignore[no-untyped-def]
+    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
+
+
+@kernel
+def _next(state):  # type: ignore[no-untyped-def]
+    result = _rotate(state[0] + state[3], 23) + state[0]
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = _rotate(state[3], 45)
+    return result
+
+
+@kernel
+def uniform(state):  # type: ignore[no-untyped-def]
+    """Draw a float from [0, 1) with 53 random bits."""
+    return (_next(state) >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def below(state, n):  # type: ignore[no-untyped-def]
+    """Draw an integer from 0, ..., n − 1 without bias (n < 2³²): multiply, shift, reject."""
+    bound = np.uint64(n)
+    product = (_next(state) >> _32) * bound
+    low = product & _MASK32
+    if low < bound:
+        threshold = (np.uint64(2**32) - bound) % bound
+        while low < threshold:
+            product = (_next(state) >> _32) * bound
+            low = product & _MASK32
+    return np.int64(product >> _32)

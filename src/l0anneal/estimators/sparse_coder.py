@@ -1,0 +1,347 @@
+"""Many signals, one dictionary: sparse coding with exactly as many atoms as asked for.
+
+In scikit-learn's words and shapes: signals and atoms are rows.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cache
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+from tqdm.auto import tqdm
+
+from l0anneal._util.blas import one_blas_thread
+from l0anneal._util.seeds import RandomState, child, seed_of
+from l0anneal.engine.coding import encode
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import Tableau, empty_tableau
+from l0anneal.engine.warm_up import patience
+
+__all__ = ["AnnealedSparseCoder", "sparse_encode"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 32  # signals between two looks at Ctrl-C and the progress bar
+
+
+def sparse_encode(
+    signals: ArrayLike,
+    dictionary: ArrayLike,
+    n_nonzero_coefs: int,
+    *,
+    n_kicks: int = 10,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+) -> Floats:
+    """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary.
+
+    Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself:
+    orthogonal matching pursuit, then exchanges of one atom for another until none lowers the error,
+    then random kicks, each followed by such a descent, of which the best is kept. The error is
+    never larger than that of orthogonal matching pursuit on the same unit-norm atoms, up to 1e-10
+    of ‖y‖² and to the way in which exact ties are broken.
+
+    Parameters
+    ----------
+    signals : array of shape (n_signals, n_features)
+        One signal per row.
+    dictionary : array of shape (n_atoms, n_features)
+        One atom per row, of any norm; codes belong to the atoms as given. An atom that is zero is
+        never used. Its Gram matrix, of n_atoms² numbers, is computed once and held whole.
+    n_nonzero_coefs : int
+        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms give
+        the signal to rounding (a zero signal has the code zero), or if all other atoms are nearly
+        dependent on those in use.
+    n_kicks : int
+        How hard to try. Time grows in proportion; with 0 the first descent is the answer.
+    n_jobs : int, optional
+        Threads (−1: all cores). The result does not depend on it.
+    random_state : None, int, SeedSequence or Generator
+        One seed, one result. A signal's random stream depends on the seed and on the signal alone,
+        so its code is the same alone, among others and in any order, to the last bit.
+    progress : bool
+        Show a bar.
+
+    Returns
+    -------
+    ndarray of shape (n_signals, n_atoms)
+        Codes: least squares on the atoms in use, zero elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import sparse_encode
+    >>> rng = np.random.default_rng(0)
+    >>> dictionary = rng.standard_normal((40, 16))
+    >>> signals = 2.0 * dictionary[[3, 5]] - dictionary[[7, 11]]
+    >>> codes = sparse_encode(signals, dictionary, 2, random_state=0)
+    >>> [np.flatnonzero(code).tolist() for code in codes]
+    [[3, 7], [5, 11]]
+    >>> codes[0, [3, 7]].round(6).tolist()
+    [2.0, -1.0]
+    """
+    D = _check_matrix(dictionary, "dictionary", "(n_atoms, n_features)", 1)
+    Y = _check_matrix(signals, "signals", "(n_signals, n_features)", 0)
+    if Y.shape[1] != D.shape[1]:
+        raise ValueError(
+            f"signals have {Y.shape[1]} features, but the atoms of the dictionary have {D.shape[1]}"
+        )
+    k = _check_count(n_nonzero_coefs, "n_nonzero_coefs")
+    n_kicks = _check_count(n_kicks, "n_kicks")
+    seed = seed_of(random_state)
+    codes = np.zeros((Y.shape[0], D.shape[0]))
+    if k == 0:
+        return codes
+    with one_blas_thread():
+        atoms, norms = _normalise(D)
+        _check_rank(k, atoms)
+        _warm_up()
+        _encode(Y, atoms, norms, k, n_kicks, n_jobs, seed, codes, progress)
+    return codes
+
+
+class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Sparse coding against a fixed dictionary, where `sklearn.decomposition.SparseCoder` stands.
+
+    Signals become codes with ``transform_n_nonzero_coefs`` non-zeros, found by `sparse_encode`.
+
+    Parameters
+    ----------
+    dictionary : array of shape (n_atoms, n_features)
+        One atom per row, of any norm.
+    transform_n_nonzero_coefs : int, optional
+        Non-zeros per code; by default a tenth of the features, at least one.
+    n_kicks : int
+        How hard to try; see `sparse_encode`.
+    split_sign : bool
+        Give the positive and the negative parts of the codes as separate columns.
+    n_jobs : int, optional
+        Threads (−1: all cores). The result does not depend on it.
+    random_state : None, int, SeedSequence or Generator
+        By default 0, so that the same signal always has the same code. None gives a fresh seed to
+        each call of ``transform``.
+    progress : bool
+        Show a bar.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of atoms.
+    n_features_in_ : int
+        Number of features seen by ``fit``, which does nothing else.
+    feature_names_in_ : ndarray of str
+        Their names, if they had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import AnnealedSparseCoder
+    >>> rng = np.random.default_rng(0)
+    >>> dictionary = rng.standard_normal((40, 16))
+    >>> signals = dictionary[:5] + dictionary[5:10]
+    >>> coder = AnnealedSparseCoder(dictionary, transform_n_nonzero_coefs=2)
+    >>> codes = coder.fit_transform(signals)
+    >>> bool(np.allclose(coder.inverse_transform(codes), signals))
+    True
+    """
+
+    def __init__(
+        self,
+        dictionary: ArrayLike,
+        *,
+        transform_n_nonzero_coefs: int | None = None,
+        n_kicks: int = 10,
+        split_sign: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = 0,
+        progress: bool = False,
+    ) -> None:
+        self.dictionary = dictionary
+        self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
+        self.n_kicks = n_kicks
+        self.split_sign = split_sign
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Check that the signals have as many features as the atoms; nothing is learnt."""
+        self._check_signals(X, reset=True)
+        self.n_components_ = np.shape(self.dictionary)[0]
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Return the codes of signals, of shape (n_signals, n_atoms), twice that if split by sign.
+
+        Codes are computed in double precision and given in the precision of X.
+        """
+        Y = self._check_signals(X, reset=False)
+        n_nonzero = self.transform_n_nonzero_coefs
+        codes = sparse_encode(
+            Y,
+            self.dictionary,
+            max(1, Y.shape[1] // 10) if n_nonzero is None else n_nonzero,
+            n_kicks=self.n_kicks,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            progress=self.progress,
+        )
+        if self.split_sign:
+            codes = np.hstack((np.maximum(codes, 0.0), np.maximum(-codes, 0.0)))
+        return codes.astype(Y.dtype, copy=False)
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Return the signals that codes stand for: codes times dictionary."""
+        codes = check_array(X, dtype=[np.float64, np.float32])
+        if codes.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"codes need {self._n_features_out} columns, one per atom"
+                f"{' and sign' if self.split_sign else ''}; got {codes.shape[1]}"
+            )
+        dictionary = np.asarray(self.dictionary, dtype=codes.dtype)
+        if self.split_sign:
+            positive, negative = np.hsplit(codes, 2)
+            codes = positive - negative
+        return codes @ dictionary
+
+    def _check_signals(self, X: ArrayLike, reset: bool) -> NDArray[np.floating]:
+        Y: NDArray[np.floating] = validate_data(
+            self, X, dtype=[np.float64, np.float32], reset=reset
+        )
+        shape = np.shape(self.dictionary)
+        if len(shape) != 2 or shape[1] != Y.shape[1]:
+            raise ValueError(
+                f"dictionary has shape {shape}, but signals with {Y.shape[1]} features need "
+                f"(n_atoms, {Y.shape[1]})"
+            )
+        return Y
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(np.shape(self.dictionary)[0]) * (2 if self.split_sign else 1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+# ------------------------------------------------------------ private
+
+
+def _check_matrix(values: ArrayLike, name: str, shape: str, least_rows: int) -> Floats:
+    M = np.asarray(values)
+    if M.ndim != 2:
+        raise ValueError(f"{name} must be a matrix of shape {shape}; got shape {M.shape}")
+    if M.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers; got dtype {M.dtype}")
+    if M.shape[0] < least_rows or M.shape[1] < 1:
+        raise ValueError(f"{name} of shape {M.shape} is empty; the shape is {shape}")
+    M = np.ascontiguousarray(M, dtype=np.float64)
+    if not np.isfinite(M).all():
+        raise ValueError(f"{name} contains NaN or infinity; it needs finite numbers")
+    return M
+
+
+def _check_count(value: Any, name: str) -> int:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name} must be an integer ≥ 0; got {value!r}")
+    return int(value)
+
+
+def _normalise(D: Floats) -> tuple[Floats, Floats]:
+    """Atoms of unit norm and their norms (1 for a zero atom, which stays zero)."""
+    largest = np.max(np.abs(D), axis=1)
+    scale = np.where(largest > 0, largest, 1.0)
+    norms = np.linalg.norm(D / scale[:, None], axis=1)
+    norms[norms == 0] = 1.0
+    return D / scale[:, None] / norms[:, None], scale * norms
+
+
+def _check_rank(k: int, atoms: Floats) -> None:
+    n_atoms, n_features = atoms.shape
+    rank = int(np.linalg.matrix_rank(atoms))
+    if k > rank:
+        raise ValueError(
+            f"n_nonzero_coefs = {k} exceeds the rank of the dictionary ({n_atoms} atoms of "
+            f"{n_features} features), which is {rank}: no {k} atoms are linearly independent"
+        )
+
+
+def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau]:
+    """What a thread works in: the present support, and the best so far."""
+    n = atoms.shape[0]
+    diag = np.any(atoms != 0, axis=1).astype(np.float64)
+    present, best = (
+        empty_tableau(gram, np.arange(n), np.empty((0, 0)), diag, np.zeros(n), k) for _ in range(2)
+    )
+    return present, best
+
+
+@cache
+def _warm_up() -> None:
+    """Make the kernels ready, once per process; say on stderr if they have to be compiled."""
+    with patience():
+        atoms, norms = _normalise(np.eye(4, 3) + 0.5)
+        tableaux = _two_tableaux(atoms, atoms @ atoms.T, 2)
+        key = stream(np.random.SeedSequence(0))
+        encode(*tableaux, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))
+
+
+def _encode(
+    Y: Floats,
+    atoms: Floats,
+    norms: Floats,
+    k: int,
+    n_kicks: int,
+    n_jobs: int | None,
+    seed: int,
+    codes: Floats,
+    progress: bool,
+) -> None:
+    """Fill in ``codes`` block by block."""
+    gram = np.ascontiguousarray(atoms @ atoms.T)
+    key = stream(child(seed))
+    blocks = [slice(i, i + _BLOCK) for i in range(0, Y.shape[0], _BLOCK)]
+    n_threads = max(1, min(len(blocks), effective_n_jobs(1 if n_jobs is None else n_jobs)))
+    idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
+    for _ in range(n_threads):
+        idle.put(_two_tableaux(atoms, gram, k))
+
+    def run(block: slice) -> int:
+        tableaux = idle.get()
+        try:
+            encode(*tableaux, atoms, norms, Y[block], k, n_kicks, key, codes[block])
+        finally:
+            idle.put(tableaux)
+        return len(Y[block])
+
+    bar = tqdm(total=Y.shape[0], unit="signal", disable=not progress, leave=False)
+    with bar:
+        for n_done in map(run, blocks) if n_threads == 1 else _in_threads(run, blocks, n_threads):
+            bar.update(n_done)
+
+
+def _in_threads(run: Any, blocks: list[slice], n_threads: int) -> Iterator[int]:
+    """Results as they come; few blocks wait at a time, so that Ctrl-C is soon obeyed."""
+    left = iter(blocks)
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal") as pool:
+        running: set[Future[int]] = {pool.submit(run, b) for b in islice(left, 2 * n_threads)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            running |= {pool.submit(run, b) for b in islice(left, len(done))}
+            for future in done:
+                yield future.result()

@@ -1,7 +1,0 @@
-"""Experiments: tasks, a store of their results, and the paper's whole results section."""
-
-from l0anneal.experiments.collect import Collected, Failure, collect, shard_of
-from l0anneal.experiments.store import Record, Store
-from l0anneal.experiments.task import Task
-
-__all__ = ["Collected", "Failure", "Record", "Store", "Task", "collect", "shard_of"]

@@ -1,0 +1,153 @@
+"""A problem with some directions projected out, and rows that count more than once.
+
+To choose columns of X for y while an intercept, and columns F that were asked for, are always there,
+is to choose them for what is left of y from what is left of X off the span of C = (1, X_F) (Frisch
+and Waugh): with Q an orthonormal basis of that span,
+
+    min over all coefficients of ½‖y − C c − X_S x‖²  =  min over x of ½‖(I − QQᵀ)(y − X_S x)‖².
+
+So they are honoured exactly, at no cost to the engine. A dense X is projected once. A sparse one stays
+sparse: its Gram matrix is corrected by −(QᵀX)ᵀ(QᵀX), whole or row by row. (Where the Gram matrix is not
+held whole, the engine keeps dense columns beside a sparse X if they fit into `COLUMN_BYTES`, here as for
+any sparse problem: it needs elements of the Gram matrix faster than sparse products give them.)
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+
+from l0anneal._util.blas import one_blas_thread
+from l0anneal.problem.admissibility import PIVOT
+from l0anneal.problem.sparse_problem import SparseProblem, _divide_columns
+
+__all__ = ["orthonormal_basis", "projected_problem"]
+
+ROUNDING = 1e-13  # what is left of a vector is rounding if it is shorter than this part of it
+Floats = NDArray[np.float64]
+
+
+def orthonormal_basis(C: Floats) -> Floats:
+    """Orthonormal columns that span those of C; dependent ones, by `PIVOT`, give fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> orthonormal_basis(np.ones((4, 3))).shape
+    (4, 1)
+    """
+    norms = np.linalg.norm(C, axis=0)
+    kept = C[:, norms > 0] / norms[norms > 0]
+    if kept.shape[1] == 0:
+        return np.zeros((C.shape[0], 0))
+    with one_blas_thread():
+        Q, R, _ = scipy.linalg.qr(kept, mode="economic", pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(R)) > np.sqrt(PIVOT)))
+    return np.asarray(Q[:, :rank])
+
+
+def projected_problem(X: Any, y: Floats, Q: Floats, n_samples: int) -> SparseProblem:
+    """The problem that is left of (X, y) off the span of Q's orthonormal columns.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (M, N)
+        The columns to choose from.
+    y : array of shape (M,)
+        The signal.
+    Q : array of shape (M, q)
+        What to project out.
+    n_samples : int
+        How many samples the problem counts for: where a row stands for several, more than M − q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> problem = projected_problem(np.eye(3), y, np.ones((3, 1)) / np.sqrt(3.0), 2)
+    >>> bool(np.isclose(2 * problem.energy([]) / 3, y.var()))
+    True
+    """
+    y_left = off_span(y[:, None], Q)[:, 0]
+    if np.linalg.norm(y_left) <= ROUNDING * np.linalg.norm(y):
+        y_left = np.zeros_like(y_left)
+    if scipy.sparse.issparse(X) and Q.shape[1]:
+        problem: SparseProblem = _ProjectedSparse(X, y_left, Q)
+    elif scipy.sparse.issparse(X):
+        problem = SparseProblem(X, y_left)
+    else:
+        problem = SparseProblem(_left_over_columns(np.asarray(X, dtype=np.float64), Q), y_left)
+    return counting_as(problem, n_samples)
+
+
+def counting_as(problem: SparseProblem, n_samples: int) -> SparseProblem:
+    """The same problem with another number of samples; the Gram matrix, once made, is shared."""
+    if problem.gram_is_whole:
+        _ = problem.gram
+    other = copy.copy(problem)
+    other.n_samples = max(1, int(n_samples))
+    return other
+
+
+def off_span(columns: Floats, Q: Floats) -> Floats:
+    """Columns off the span of Q; twice, since once leaves some of Q behind by rounding."""
+    with one_blas_thread():
+        for _ in range(2):
+            columns = columns - Q @ (Q.T @ columns)
+    return columns
+
+
+def _left_over_columns(X: Floats, Q: Floats) -> Floats:
+    left = off_span(X, Q) if Q.shape[1] else X
+    within = np.linalg.norm(left, axis=0) <= ROUNDING * np.linalg.norm(X, axis=0)
+    if np.any(within & (np.abs(left).max(axis=0) > 0)):
+        left = np.where(within, 0.0, left)
+    return left
+
+
+class _ProjectedSparse(SparseProblem):
+    """(I − QQᵀ)(A, y) with A kept sparse; y is given already projected."""
+
+    def __init__(self, A: Any, y: Floats, Q: Floats) -> None:
+        self._Q = Q
+        self._QA = np.asarray((scipy.sparse.csc_array(A).T @ Q).T)
+        super().__init__(A, y)
+
+    def _norms(self) -> Floats:
+        squares = super()._norms() ** 2
+        left = squares - np.sum(self._QA**2, axis=0)
+        # where most of a column goes, what is left is measured and not subtracted
+        for j in np.flatnonzero(left < 1e-3 * squares):
+            left[j] = float(np.sum(self._columns(np.array([j])) ** 2))
+        # the Gram matrix is a difference of squares: it cannot tell shorter ones from rounding
+        return np.where(left <= ROUNDING * squares, 0.0, np.sqrt(np.maximum(left, 0.0)))
+
+    @cached_property
+    def gram(self) -> Floats:
+        """The whole Gram matrix of the projected, unit-norm columns."""
+        with one_blas_thread():
+            scaled = _divide_columns(self.A, self._scale)
+            QA = self._QA / self._scale
+            G = (scaled.T @ scaled).toarray() - QA.T @ QA
+        zero = self.column_norms == 0
+        G[zero] = 0.0
+        G[:, zero] = 0.0
+        return np.ascontiguousarray(G)
+
+    def _column_blocks(self) -> Iterator[tuple[slice, Any]]:
+        for cut, block in super()._column_blocks():
+            yield cut, off_span(block, self._Q)
+
+    def _correlate(self, v: Floats) -> Floats:
+        correlation = (self.A.T @ v - self._QA.T @ (self._Q.T @ v)) / self._scale
+        return np.where(self.column_norms > 0, correlation, 0.0)
+
+    def _columns(self, S: NDArray[np.int64]) -> Floats:
+        return off_span(super()._columns(S), self._Q)

@@ -1,0 +1,7 @@
+"""Experiments: tasks, a store of their results, and the paper's whole results section."""
+
+from l0anneal.reproduction.collect import Collected, Failure, collect, shard_of
+from l0anneal.reproduction.store import Record, Store
+from l0anneal.reproduction.task import Task
+
+__all__ = ["Collected", "Failure", "Record", "Store", "Task", "collect", "shard_of"]

@@ -1,0 +1,153 @@
+"""What the figures share: points with error bars, lines of theory, axes, files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from l0anneal.reproduction.analysis import Theory, mean_and_error
+from l0anneal.samplers.plotting import COLORS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["T_LABEL", "Data", "finish", "limits", "lines", "points", "save", "size_style", "thin"]
+
+Data = Mapping[str, xr.Dataset]
+
+T_LABEL = "temperature T = 1/μ (units of energy)"
+_BY_RANK = (("blue", "o"), ("orange", "s"), ("green", "^"), ("purple", "D"))
+
+
+def size_style(rank: int) -> dict[str, Any]:
+    """Colour and marker of the rank-th size."""
+    color, marker = _BY_RANK[rank % len(_BY_RANK)]
+    return {"color": COLORS[color], "marker": marker}
+
+
+def thin(data: xr.Dataset, low: float, high: float, n: int = 34) -> xr.Dataset:
+    """At most ``n`` temperatures of a sweep between two, so that points can be told apart."""
+    t = data["temperature"].to_numpy()
+    inside = np.flatnonzero((t >= low) & (t <= high))
+    step = max(1, -(-inside.size // n))
+    return data.isel(mu=inside[::step])
+
+
+def points(
+    ax: Axes,
+    data: xr.Dataset,
+    name: str,
+    *,
+    low: float = 5e-5,
+    high: float = 20.0,
+    hollow: bool = False,
+    label: str = "N = {size} ({n} samples)",
+) -> None:
+    """Draw a sweep's means against T with the paper's error bars, one marker per size."""
+    shown = thin(data, low, high)
+    mean, error = mean_and_error(shown[name])
+    for rank, size in enumerate(data["size"].to_numpy()):
+        n = int(data["n_samples"].sel(size=size))
+        if n == 0:
+            continue
+        style = size_style(rank)
+        face = "none" if hollow else style["color"]
+        ax.errorbar(
+            shown["temperature"],
+            mean.sel(size=size),
+            None if n == 1 else error.sel(size=size),
+            ls="none",
+            ms=3.5,
+            mew=0.8,
+            lw=0.9,
+            mfc=face,
+            label=label.format(size=size, n=n) if label else None,
+            **style,
+        )
+
+
+def lines(
+    ax: Axes, theory: Theory, name: str, low: float, high: float, *, label: str = "theory, N → ∞"
+) -> None:
+    """Draw the theory: black for equilibrium, and both branches where there is a transition."""
+    transition = theory.exact.transition()
+    if transition is None:
+        line = theory.line("cooled", low, high)
+        ax.plot(line["temperature"], line[name], color=COLORS["black"], lw=1.4, label=label)
+        return
+    at = transition.temperature
+    cooled, planted = theory.line("cooled", low, high), theory.line("planted", low, high)
+    style: dict[str, Any] = {"color": COLORS["black"], "lw": 1.6}
+    warm, cold = theory.line("cooled", at, high), theory.line("planted", low, at)
+    ax.plot(warm["temperature"], warm[name], label="theory, equilibrium", **style)
+    ax.plot(cold["temperature"], cold[name], **style)
+    below = cooled.sel(temperature=cooled["temperature"] <= at)
+    ax.plot(
+        below["temperature"],
+        below[name],
+        color=COLORS["red"],
+        ls="--",
+        lw=1.6,
+        label="theory, metastable (cooled)",
+    )
+    above = planted.sel(temperature=planted["temperature"] >= at)
+    ax.plot(
+        above["temperature"],
+        above[name],
+        color=COLORS["sky"],
+        ls="-.",
+        lw=1.6,
+        label="theory, planted above T_c",
+    )
+    ax.axvline(at, color="0.6", lw=0.9, ls=":", label=f"T_c = {at:.3g}")
+
+
+def finish(
+    ax: Axes, x: str, y: str, title: str = "", *, logx: bool = False, logy: bool = False
+) -> None:
+    """Label an axis and give it the common look."""
+    if logx:
+        ax.set_xscale("log")
+    if logy:
+        ax.set_yscale("log", nonpositive="clip")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if title:
+        ax.set_title(title, fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(True, color="0.93", lw=0.6)
+    ax.set_axisbelow(True)
+
+
+def limits(ax: Axes, *theory: ArrayLike, pad: float = 4.0) -> None:
+    """Set a logarithmic axis' range by the theory, not by the longest error bar."""
+    flat = np.concatenate([np.ravel(np.asarray(values)) for values in theory])
+    ax.set_ylim(np.nanmin(flat) / pad, np.nanmax(flat) * pad)
+
+
+def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
+    """Write a figure as SVG and PNG, byte for byte the same for the same figure."""
+    import matplotlib as mpl
+    from PIL import Image
+
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = {suffix: directory / f"{name}.{suffix}" for suffix in ("svg", "png")}
+    figure.savefig(paths["png"], dpi=130, metadata={"Software": None})
+    # 64 colours are enough for lines and points, and a third of the file
+    with Image.open(paths["png"]) as image:
+        small = image.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    small.save(paths["png"], optimize=True)
+    with mpl.rc_context({"svg.hashsalt": "l0anneal", "svg.fonttype": "none"}):
+        figure.savefig(paths["svg"], metadata={"Date": None})
+    # a hundredth of a point is finer than any screen, and half the file
+    text = paths["svg"].read_text(encoding="utf-8")
+    text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
+    paths["svg"].write_text(text, encoding="utf-8")
+    return paths

@@ -1,0 +1,160 @@
+"""What a task's names mean: its ensemble becomes an instance, its solver a run on it."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal import baselines, ensembles
+from l0anneal.engine.warm_up import warm_up
+from l0anneal.problem.ensembles import Instance
+from l0anneal.reproduction.heating import heat
+from l0anneal.reproduction.task import Task
+from l0anneal.samplers.annealing.anneal import anneal
+from l0anneal.samplers.schedule import Schedule
+
+__all__ = ["instance_of", "run"]
+
+Arrays = dict[str, NDArray[np.generic]]
+
+_ENSEMBLES: dict[str, Callable[..., Instance]] = {
+    "planted": ensembles.planted,
+    "noise_only": ensembles.noise_only,
+    "seeded": ensembles.seeded,
+}
+
+
+def run(task: Task) -> tuple[Arrays, float]:
+    """Run a task; return its arrays and the processor seconds that its solver took.
+
+    Processor and not wall-clock time, because workers share cores with whatever else runs. Workers
+    that are threads of one process count each other's time too: for times, use processes.
+
+    Examples
+    --------
+    >>> ensemble = {"kind": "noise_only", "n_columns": 40, "alpha": 0.5}
+    >>> arrays, seconds = run(Task(ensemble, {"kind": "omp", "rho": 0.2}, 0))
+    >>> sorted(arrays)
+    ['distortion', 'mse']
+    """
+    solve = _known(_SOLVERS, task.solver["kind"], "solver")
+    instance = instance_of(task)
+    _get_ready(task.solver["kind"])
+    began = time.process_time()
+    arrays = _call(solve, _arguments(task.solver), instance=instance, seed=task.seed)
+    return arrays, time.process_time() - began
+
+
+def instance_of(task: Task) -> Instance:
+    """Draw the instance of a task."""
+    draw = _known(_ENSEMBLES, task.ensemble["kind"], "ensemble")
+    return _call(draw, _arguments(task.ensemble), random_state=task.instance_seed)
+
+
+def _get_ready(kind: str) -> None:
+    """Load what a solver loads on its first call, which its time should not include."""
+    warm_up()
+    if kind not in ("anneal", "heat"):
+        import scipy.optimize  # noqa: F401
+        import sklearn.linear_model  # noqa: F401
+
+
+def _known(table: Mapping[str, Any], kind: str, what: str) -> Any:
+    if kind not in table:
+        raise ValueError(f"the {what} {kind!r} is not known; there are {', '.join(table)}")
+    return table[kind]
+
+
+def _arguments(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "kind"}
+
+
+def _call(function: Callable[..., Any], arguments: dict[str, Any], **others: Any) -> Any:
+    """Call with a task's arguments; a wrong name is the task's mistake and says so."""
+    wanted = set(inspect.signature(function).parameters)
+    if unknown := set(arguments) - wanted:
+        raise ValueError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}")
+    return function(**arguments, **others)
+
+
+def _schedule(kind: str = "paper", **arguments: Any) -> Schedule:
+    if kind not in ("paper", "geometric"):
+        raise ValueError(f"the schedule {kind!r} is not known; there are paper, geometric")
+    return getattr(Schedule, kind)(**arguments)
+
+
+def _anneal(
+    instance: Instance, seed: int, rho: float, schedule: Mapping[str, Any], polish: bool = False
+) -> Arrays:
+    """The paper's annealing: distortion, MSE and free entropy at every temperature."""
+    result = anneal(
+        instance.problem,
+        instance.size(rho),
+        _schedule(**schedule),
+        polish=polish,
+        observables={"mse": instance.mse},
+        random_state=seed,
+    )
+    names = ("distortion", "mse", "acceptance", "free_entropy")
+    return {
+        "mu": np.array(result.schedule.mu),
+        **{name: result.trajectory[name].to_numpy() for name in names},
+        "final_distortion": np.array(result.distortion),
+        "final_mse": np.array(instance.mse(result.coef)),
+        "final_mse_by_eighth": _by_eighth((instance.truth - result.coef) ** 2),
+    }
+
+
+def _by_eighth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means over eight equal stretches of the columns: where in a chain of blocks the error is."""
+    return np.array([part.mean() for part in np.array_split(values, 8)])
+
+
+def _heat(
+    instance: Instance, seed: int, rho: float, mu_max: float, mu_min: float, n: int, tau: int
+) -> Arrays:
+    """The planted branch, from cold to hot."""
+    heated = heat(
+        instance, instance.size(rho), np.geomspace(mu_max, mu_min, n), tau, random_state=seed
+    )
+    names = ("mu", "distortion", "mse", "acceptance", "free_entropy")
+    return {name: getattr(heated, name) for name in names}
+
+
+def _measured(instance: Instance, coef: NDArray[np.float64]) -> Arrays:
+    residual = instance.y - instance.A @ coef
+    return {
+        "distortion": np.array(0.5 * float(residual @ residual) / instance.y.size),
+        "mse": np.array(instance.mse(coef)),
+    }
+
+
+def _omp(instance: Instance, seed: int, rho: float) -> Arrays:
+    """Orthogonal matching pursuit."""
+    return _measured(instance, baselines.omp(instance.problem, instance.size(rho)))
+
+
+def _l1(instance: Instance, seed: int, rho: float) -> Arrays:
+    """The l1 path at k non-zeros, as it is and with least squares on its support."""
+    coef = baselines.l1(instance.problem, instance.size(rho))
+    refit = _measured(instance, baselines.refit(instance.problem, coef))
+    return _measured(instance, coef) | {f"refit_{name}": value for name, value in refit.items()}
+
+
+def _basis_pursuit(instance: Instance, seed: int) -> Arrays:
+    """Least l1 norm among all x with Ax = y."""
+    return _measured(instance, baselines.basis_pursuit(instance.problem))
+
+
+_SOLVERS: dict[str, Callable[..., Arrays]] = {
+    "anneal": _anneal,
+    "heat": _heat,
+    "omp": _omp,
+    "l1": _l1,
+    "basis_pursuit": _basis_pursuit,
+}

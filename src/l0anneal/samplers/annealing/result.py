@@ -1,0 +1,228 @@
+"""What a run says: the answer, the way to it, and how to keep it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal._util import archive as _archive
+from l0anneal._util.counts import log_choose
+from l0anneal.samplers.schedule import Schedule
+from l0anneal.samplers.search_result import SearchResult
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+__all__ = ["AnnealResult"]
+
+
+RESERVED_NAMES = frozenset(
+    {"mu", "sweeps", "temperature", "distortion", "distortion_std", "acceptance", "free_entropy"}
+    | {"entropy", "energy", "support", "agrees", "chain", "slot", "kernel"}
+)
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AnnealResult(SearchResult):
+    """The result of an annealing.
+
+    Attributes
+    ----------
+    support : ndarray of shape (k,)
+        The chosen columns, sorted.
+    coef : ndarray of shape (N,)
+        Least-squares coefficients on the support, zero elsewhere; from a QR factorisation of the
+        columns (a problem given by its Gram matrix: refined Cholesky), not from the run's numbers.
+    energy, distortion : float
+        ½‖y − A coef‖², and that divided by M.
+    schedule, seed : Schedule, int
+        What was run; given again, with the other arguments the same, they give the same result.
+    move, n_pairs, kernels : str, int, ndarray of str
+        The move that was asked for, and by chain and temperature the kernel that did it.
+    seconds : float
+        Wall-clock time.
+    interrupted : bool
+        True if the run was stopped before its end.
+    refreshes : int
+        How often the tableaus were recomputed against rounding.
+    """
+
+    schedule: Schedule
+    general_position: bool  # no support was excluded because its columns are dependent
+    refreshes: int
+    # by chain and temperature: means over the sweeps, in the caller's units; NaN where not run
+    mean_energy: Floats
+    std_energy: Floats
+    acceptance: Floats
+    observed: dict[str, Floats] = field(default_factory=dict)
+    kernels: NDArray[np.str_] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.str_))
+    move: str = "pair flip"
+    n_pairs: int = 2
+    # by chain and sweep
+    sampled_supports: NDArray[np.int32] | None = None
+
+    @cached_property
+    def trajectory(self) -> xarray.Dataset:
+        """The run against inverse temperature: means over its chains.
+
+        Variables over the coordinate ``mu``: ``temperature``, ``distortion`` and ``distortion_std``
+        (mean and standard deviation over the sweeps at that temperature), ``acceptance``, and, per
+        column, ``free_entropy`` g = log G / N and ``entropy`` s = g + μ⟨E⟩/N by thermodynamic
+        integration from μ = 0, where log G is the log of the number of supports, C(N, k) for a
+        dictionary in general position. The last two are NaN if the schedule does not begin there,
+        or if the dictionary has zero columns or pairs of parallel ones.
+        """
+        import xarray as xr
+
+        mu = np.array(self.schedule.mu)
+        energy = _mean_over_chains(self.mean_energy)
+        free_entropy = self._free_entropy(mu, energy)
+        with np.errstate(divide="ignore"):
+            temperature = 1.0 / mu
+        variables = {
+            "temperature": temperature,
+            "distortion": energy / self.n_samples,
+            "distortion_std": np.sqrt(_mean_over_chains(self.std_energy**2)) / self.n_samples,
+            "acceptance": _mean_over_chains(self.acceptance),
+            "free_entropy": free_entropy,
+            "entropy": free_entropy + mu * energy / self.n_columns,
+        } | {name: _mean_over_chains(values) for name, values in self.observed.items()}
+        return xr.Dataset(
+            {name: ("mu", values) for name, values in variables.items()},
+            coords={"mu": mu, "sweeps": ("mu", np.array(self.schedule.tau))},
+            attrs={
+                "n_samples": self.n_samples,
+                "n_columns": self.n_columns,
+                "seed": str(self.seed),
+            },
+        )
+
+    @cached_property
+    def chains(self) -> xarray.Dataset:
+        """Each chain: its ``energy``, ``support``, whether it ``agrees`` with the best, its run."""
+        import xarray as xr
+
+        by_mu = {
+            "distortion": self.mean_energy / self.n_samples,
+            "distortion_std": self.std_energy / self.n_samples,
+            "acceptance": self.acceptance,
+        } | self.observed
+        return xr.Dataset(
+            {
+                "energy": ("chain", self.chain_energies),
+                "support": (("chain", "slot"), self.chain_supports),
+                "kernel": (("chain", "mu"), self.kernels),
+                "agrees": ("chain", np.all(self.chain_supports == self.support, axis=1)),
+            }
+            | {name: (("chain", "mu"), values) for name, values in by_mu.items()},
+            coords={"mu": np.array(self.schedule.mu)},
+            attrs={"n_agree": self.n_agree},
+        )
+
+    @cached_property
+    def samples(self) -> xarray.DataArray:
+        """Supports after every sweep, sorted, at every temperature (``keep_samples=True``).
+
+        Dimensions ``chain``, ``sweep`` and ``slot``; the coordinate ``mu`` tells each sweep's
+        temperature. After an interruption, sweeps that were not run hold −1.
+        """
+        import xarray as xr
+
+        if self.sampled_supports is None:
+            raise ValueError("no samples were kept: anneal with keep_samples=True")
+        mu = np.repeat(self.schedule.mu, self.schedule.tau)
+        return xr.DataArray(
+            self.sampled_supports, dims=("chain", "sweep", "slot"), coords={"mu": ("sweep", mu)}
+        )
+
+    def _free_entropy(self, mu: Floats, energy: Floats) -> Floats:
+        """(1/N) log G(μ) = (1/N) [log C(N, k) − ∫₀^μ ⟨E⟩ dμ']."""
+        from scipy.interpolate import PchipInterpolator
+
+        n, k = self.n_columns, self.support.size
+        run = np.isfinite(energy)
+        steps = np.flatnonzero(run & np.append(True, np.diff(mu) > 0))
+        # where μ₁ is not 0 the first stretch is μ₁⟨E⟩, right if it is too short to matter
+        if not self.general_position or steps.size == 0 or mu[0] * energy[0] > 1e-3:
+            return np.full(mu.size, np.nan)
+        integral = mu[0] * energy[0] + np.zeros(mu.size)
+        if steps.size > 1:
+            integral = integral + PchipInterpolator(mu[steps], energy[steps]).antiderivative()(mu)
+        count = log_choose(n, k)
+        return np.where(run, (count - integral) / n, np.nan)
+
+    def summary(self) -> str:
+        """The answer in a few lines."""
+        return self._summary(
+            f"schedule     {self.schedule}", "the best so far, not the end of the schedule"
+        )
+
+    def plot(self) -> Figure:
+        """Draw the run: distortion, acceptance and entropy against temperature."""
+        from l0anneal.samplers.plotting import plot_anneal
+
+        return plot_anneal(self)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
+        header = {"schedule": self.schedule.to_dict(), "observed": list(self.observed)}
+        header |= {name: getattr(self, name) for name in _SCALARS}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
+        arrays |= {f"observed.{name}": values for name, values in self.observed.items()}
+        if self.sampled_supports is not None:
+            arrays["sampled_supports"] = self.sampled_supports
+        _archive.write(path, "AnnealResult", header, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> AnnealResult:
+        """Read what `save` wrote."""
+        header, arrays = _archive.read(path, "AnnealResult")
+        fields: dict[str, Any] = {name: header[name] for name in _SCALARS}
+        fields |= {name: arrays[name] for name in _ARRAYS}
+        return cls(
+            schedule=Schedule.from_dict(header["schedule"]),
+            observed={name: arrays[f"observed.{name}"] for name in header["observed"]},
+            sampled_supports=arrays.get("sampled_supports"),
+            **fields,
+        )
+
+
+_SCALARS = (
+    "energy",
+    "signal_energy",
+    "n_samples",
+    "general_position",
+    "seed",
+    "seconds",
+    "interrupted",
+    "refreshes",
+    "move",
+    "n_pairs",
+)
+_ARRAYS = (
+    "support",
+    "coef",
+    "chain_energies",
+    "chain_supports",
+    "chain_coefs",
+    "mean_energy",
+    "std_energy",
+    "acceptance",
+    "kernels",
+)
+
+
+def _mean_over_chains(values: Floats) -> Floats:
+    """Mean of those chains that got there; NaN where none did."""
+    there = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.sum(np.where(there, values, 0.0), axis=0) / np.sum(there, axis=0)

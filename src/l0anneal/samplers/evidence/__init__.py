@@ -1,0 +1,1 @@
+"""Evidence annealing: which columns, how many of them, and how sure that is."""

@@ -1,0 +1,1 @@
+"""Iterated descent: kick a support out of its minimum and walk down again."""

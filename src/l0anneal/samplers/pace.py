@@ -1,0 +1,222 @@
+"""What temperature comes next, and for how many sweeps: by plan, by fluctuations, by the clock.
+
+A pace is asked before each temperature. It may look at what was measured at the ones before, and the
+steps that were made are kept: they are a `Schedule`, which replays the run exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal._util.checks import check_integer
+from l0anneal.samplers.schedule import Schedule
+
+__all__ = [
+    "AdaptivePace",
+    "AdaptiveSchedule",
+    "FixedPace",
+    "Pace",
+    "TimedPace",
+    "interpolated",
+]
+
+Floats = NDArray[np.float64]
+Step = tuple[float, int]
+
+
+@dataclass(frozen=True)
+class AdaptiveSchedule:
+    """A schedule that is made in the run: steps of constant thermodynamic speed.
+
+    Each step in μ is ``speed`` divided by the standard deviation of the energy, so that neighbouring
+    temperatures overlap equally, and where the energy fluctuates the cooling is slow. The deviation
+    comes from the sweeps at the last temperature, over all chains, or from the fall of the mean energy
+    since the one before (they agree in equilibrium, −dE/dμ = var E), whichever is larger.
+
+    Parameters
+    ----------
+    speed : float
+        Steps in units of one over the energy's standard deviation; slower is better and longer.
+    tau : int
+        Sweeps at each temperature.
+    mu_min, mu_max : float, optional
+        The first inverse temperature after μ = 0 and the last one; by default those of
+        `Schedule.automatic`.
+
+    Examples
+    --------
+    >>> from l0anneal import AdaptiveSchedule, anneal, ensembles
+    >>> instance = ensembles.planted(60, 0.8, 0.1, support="fixed", random_state=1)
+    >>> result = anneal(instance.problem, 6, AdaptiveSchedule(), random_state=0)
+    >>> again = anneal(instance.problem, 6, result.schedule, random_state=0)
+    >>> again.energy == result.energy
+    True
+    """
+
+    speed: float = 1.0
+    tau: int = 5
+    mu_min: float | None = None
+    mu_max: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speed < math.inf:
+            raise ValueError(f"speed must be positive and finite; got {self.speed!r}")
+        check_integer("tau", self.tau, 1)
+        for name in ("mu_min", "mu_max"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} must be positive and finite; got {value!r}")
+        if self.mu_min and self.mu_max and self.mu_min > self.mu_max:
+            raise ValueError(f"needs mu_min ≤ mu_max; got {self.mu_min} and {self.mu_max}")
+
+
+class Pace(Protocol):
+    """Asked for the next step with the energies of the last one, by chain and sweep."""
+
+    name: str
+
+    def next(self, energies: Floats | None) -> Step | None:
+        """Return (μ, τ), or None at the end."""
+        ...
+
+
+class FixedPace:
+    """The steps of a schedule."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.steps, self.at, self.name = list(schedule), 0, schedule.name
+
+    def next(self, energies: Floats | None) -> Step | None:
+        if self.at == len(self.steps):
+            return None
+        self.at += 1
+        return self.steps[self.at - 1]
+
+    def ahead(self) -> Schedule | None:
+        """The steps still to come."""
+        rest = self.steps[self.at :]
+        return (
+            Schedule(tuple(mu for mu, _ in rest), tuple(tau for _, tau in rest)) if rest else None
+        )
+
+    def skip(self, n: int) -> None:
+        """Leave out n steps, but never the last."""
+        self.at = max(self.at, min(self.at + n, len(self.steps) - 1))
+
+
+class AdaptivePace:
+    """The steps of an `AdaptiveSchedule`, whose ends are given."""
+
+    name = "adaptive"
+    LONGEST = 2.0  # no step multiplies μ by more, so that what follows is not passed over
+
+    def __init__(self, spec: AdaptiveSchedule, mu_min: float, mu_max: float) -> None:
+        self.spec, self.mu_min, self.mu_max = spec, mu_min, mu_max
+        self.mu = self.before = -1.0
+        self.variance = math.nan
+        self.mean = math.nan
+        self.skipped = 1.0
+
+    def next(self, energies: Floats | None) -> Step | None:
+        if self.mu < 0:
+            self.mu = 0.0
+            return 0.0, self.spec.tau
+        if self.mu >= self.mu_max:
+            return None
+        assert energies is not None
+        self._learn(energies)
+        deviation = math.sqrt(self.variance)
+        step = self.skipped * self.spec.speed / deviation if deviation > 0 else math.inf
+        longest = max(self.LONGEST * self.mu, self.mu_min)
+        self.before, self.mu = self.mu, min(self.mu + step, longest, self.mu_max)
+        self.skipped = 1.0
+        return self.mu, self.spec.tau
+
+    def _learn(self, energies: Floats) -> None:
+        mean = float(energies.mean())
+        within = float(energies.var(axis=1, ddof=1).mean()) if energies.shape[1] > 1 else 0.0
+        fall = (self.mean - mean) / (self.mu - self.before) if self.before >= 0 else 0.0
+        variance = max(within, fall)
+        # half of the last estimate: one temperature's few sweeps make a rough one
+        old = self.variance if math.isfinite(self.variance) else variance
+        self.variance = (
+            math.sqrt(old * variance) if old > 0 and variance > 0 else max(old, variance) / 2
+        )
+        self.mean = mean
+
+    def ahead(self) -> Schedule | None:
+        """As if the coming steps had the last one's ratio."""
+        if self.mu >= self.mu_max:
+            return None
+        now = max(self.mu, self.mu_min)
+        ratio = now / self.before if self.before > 0 else 1.1
+        n = max(1, math.ceil(math.log(self.mu_max / now) / math.log(min(max(ratio, 1.01), 2.0))))
+        return Schedule.geometric(now, self.mu_max, n, self.spec.tau)
+
+    def skip(self, n: int) -> None:
+        """Make the next step as long as n + 1."""
+        self.skipped = n + 1.0
+
+
+class TimedPace:
+    """Another pace whose sweeps are scaled so that the run ends at a deadline.
+
+    ``profile`` gives the seconds of a sweep at μ, as a rehearsal found them; the run corrects it as it
+    goes. With ``fill`` sweeps may be added too, else only taken away. Where one sweep at each
+    temperature is too many, temperatures are left out.
+    """
+
+    def __init__(
+        self,
+        pace: FixedPace | AdaptivePace,
+        deadline: float,
+        profile: Callable[[Floats], Floats],
+        fill: bool,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.pace, self.deadline, self.profile, self.fill = pace, deadline, profile, fill
+        self.clock, self.name = clock, f"{pace.name}, in time"
+        self.last: tuple[float, float] | None = None  # when the last step began, what was expected
+        self.correction = 1.0
+        self.factor = math.inf
+
+    def next(self, energies: Floats | None) -> Step | None:
+        now = self.clock()
+        if self.last is not None and self.last[1] > 0:
+            measured = (now - self.last[0]) / self.last[1]
+            self.correction *= math.sqrt(min(max(measured, 0.1), 10.0))
+        left = self.deadline - now
+        ahead = self.pace.ahead()
+        if ahead is None or (left <= 0 and self.last is not None):
+            return None
+        left = max(left, 1e-9)  # one step is always made
+        expected = self.correction * self.profile(np.array(ahead.mu)) * np.array(ahead.tau)
+        factor = left / max(float(expected.sum()), 1e-12)
+        least = self.correction * float(self.profile(np.array(ahead.mu)).sum())  # one sweep at each
+        if least > left:
+            self.pace.skip(math.ceil(least / left) - 1)
+        step = self.pace.next(energies)
+        if step is None:
+            return None
+        mu, tau = step
+        sweeps = max(1, math.floor(tau * factor))
+        if not self.fill:
+            sweeps = min(sweeps, tau)
+        self.last = now, sweeps * self.correction * float(self.profile(np.array([mu]))[0])
+        return mu, sweeps
+
+
+def interpolated(mus: Floats, seconds: Floats) -> Callable[[Floats], Floats]:
+    """The profile through measured seconds per sweep, linear in between."""
+
+    def profile(mu: Floats) -> Floats:
+        return np.asarray(np.interp(mu, mus, seconds))
+
+    return profile

@@ -1,0 +1,203 @@
+"""Pictures of schedules and runs, on the caller's axes where there is one pair of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from l0anneal.samplers.annealing.result import AnnealResult
+    from l0anneal.samplers.population.result import PopulationResult
+    from l0anneal.samplers.schedule import Schedule
+    from l0anneal.samplers.tempering.result import TemperResult
+
+__all__ = [
+    "COLORS",
+    "new_figure",
+    "plot_anneal",
+    "plot_population",
+    "plot_schedule",
+    "plot_tempering",
+]
+
+# Okabe and Ito's palette: told apart also by colour-blind readers
+COLORS = {
+    "blue": "#0072B2",
+    "orange": "#E69F00",
+    "green": "#009E73",
+    "red": "#D55E00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "black": "#000000",
+}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure that belongs to no window, so that it works in threads and on servers."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
+    """Draw temperature against sweeps done."""
+    if ax is None:
+        ax = new_figure(5, 3.5).subplots()
+    mu = np.array(schedule.mu)
+    positive = mu > 0
+    ends = np.cumsum(schedule.tau)
+    edges = np.concatenate(([0], ends))
+    temperature = np.where(positive, 1.0 / np.where(positive, mu, 1.0), np.nan)
+    ax.stairs(temperature, edges, baseline=None, color=COLORS["blue"], lw=1.5)
+    if np.any(positive):
+        ax.set_yscale("log")
+    ax.set_xlabel("sweeps (of N proposals)")
+    ax.set_ylabel("temperature T = 1/μ (units of energy)")
+    ax.set_title(f"{schedule.name} schedule, {len(schedule)} temperatures")
+    return ax
+
+
+def plot_anneal(result: AnnealResult) -> Figure:
+    """Draw distortion, acceptance and entropy of a run against temperature."""
+    trajectory = result.trajectory
+    mu = trajectory["mu"].to_numpy()
+    # one axis for all three: μ = 0 is at infinite temperature and has no place on a log axis
+    shown = mu > 1e-6 * mu[-1]
+    if not shown.any():
+        raise ValueError("the run has no temperature but infinity: there is nothing to draw")
+    temperature = 1.0 / mu[shown]
+    entropy = trajectory["entropy"].to_numpy()[shown]
+    panels = 3 if np.isfinite(entropy).any() else 2
+    figure = new_figure(4.0 * panels, 3.4)
+    axes = figure.subplots(1, panels)
+
+    for run in result.chains["distortion"].to_numpy():
+        axes[0].plot(temperature, run[shown], color=COLORS["sky"], lw=0.8, alpha=0.7)
+    axes[0].plot(
+        temperature,
+        trajectory["distortion"].to_numpy()[shown],
+        "o",
+        ms=3,
+        color=COLORS["blue"],
+        label="mean at each temperature",
+    )
+    axes[0].axhline(
+        result.distortion, color=COLORS["red"], ls="--", lw=1.2, label="the support returned"
+    )
+    if trajectory["distortion"].to_numpy()[shown].min() > 0:
+        axes[0].set_yscale("log")
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    axes[0].legend(frameon=False, fontsize=8)
+
+    axes[1].plot(
+        temperature, trajectory["acceptance"].to_numpy()[shown], "o-", ms=3, color=COLORS["green"]
+    )
+    axes[1].set_ylim(-0.03, 1.03)
+    axes[1].set_ylabel("accepted proposals (fraction)")
+
+    if panels == 3:
+        axes[2].plot(temperature, entropy, "o-", ms=3, color=COLORS["purple"])
+        axes[2].axhline(0.0, color=COLORS["black"], lw=0.8)
+        axes[2].set_ylabel("entropy per column s (nats)")
+    for ax in axes:
+        ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    k, n = result.support.size, result.n_columns
+    figure.suptitle(f"{k} of {n} columns, distortion {result.distortion:.4g}", fontsize=11)
+    return figure
+
+
+def plot_population(result: PopulationResult) -> Figure:
+    """Draw distortion, entropy and family sizes of a population against temperature."""
+    trajectory = result.trajectory
+    mu = trajectory["mu"].to_numpy()
+    shown = mu > 1e-6 * mu[-1]
+    values = {name: trajectory[name].to_numpy()[shown] for name in trajectory}
+    temperature = values["temperature"]
+    figure = new_figure(12.0, 3.4)
+    axes = figure.subplots(1, 3)
+    bars = {"fmt": "o", "ms": 3, "lw": 1.0}
+    axes[0].errorbar(
+        temperature,
+        values["distortion"],
+        values["distortion_error"],
+        color=COLORS["blue"],
+        label="mean at each temperature",
+        **bars,
+    )
+    axes[0].axhline(
+        result.distortion, color=COLORS["red"], ls="--", lw=1.2, label="the support returned"
+    )
+    if np.all(values["distortion"] > 0):
+        axes[0].set_yscale("log")
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    axes[0].legend(frameon=False, fontsize=8)
+
+    if np.isfinite(values["entropy"]).any():
+        axes[1].errorbar(
+            temperature, values["entropy"], values["entropy_error"], color=COLORS["purple"], **bars
+        )
+        axes[1].axhline(0.0, color=COLORS["black"], lw=0.8)
+    axes[1].set_ylabel("entropy per column s (nats)")
+
+    axes[2].plot(temperature, values["families"], "o-", ms=3, color=COLORS["green"], label="left")
+    axes[2].plot(
+        temperature,
+        result.population / values["rho_t"],
+        "s-",
+        ms=3,
+        color=COLORS["orange"],
+        label="effective, R/ρ_t",
+    )
+    axes[2].set_yscale("log")
+    axes[2].set_ylabel("families")
+    axes[2].legend(frameon=False, fontsize=8)
+    for ax in axes:
+        if np.any(shown):
+            ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    k, n = result.support.size, result.n_columns
+    figure.suptitle(f"{k} of {n} columns, distortion {result.distortion:.4g}", fontsize=11)
+    return figure
+
+
+def plot_tempering(result: TemperResult) -> Figure:
+    """Draw distortion, exchange rates and autocorrelation times along the ladder."""
+    shown = result.ladder > 1e-6 * result.ladder[-1]
+    temperature = 1.0 / result.ladder[shown]
+    figure = new_figure(12.0, 3.4)
+    axes = figure.subplots(1, 3)
+    axes[0].errorbar(
+        temperature,
+        result.mean_energy[shown] / result.n_samples,
+        result.energy_error[shown] / result.n_samples,
+        fmt="o",
+        ms=3,
+        lw=1.0,
+        color=COLORS["blue"],
+    )
+    axes[0].axhline(result.distortion, color=COLORS["red"], ls="--", lw=1.2)
+    axes[0].set_ylabel("distortion ε = ‖y − Ax‖² / 2M")
+    between = np.sqrt(np.maximum(result.ladder[:-1], 1e-6 * result.ladder[-1]) * result.ladder[1:])
+    axes[1].plot(1.0 / between, result.exchange_rate, "o-", ms=3, color=COLORS["green"])
+    axes[1].set_ylim(-0.03, 1.03)
+    axes[1].set_ylabel("exchanges accepted (fraction)")
+    axes[2].plot(temperature, result.autocorrelation[shown], "o-", ms=3, color=COLORS["purple"])
+    axes[2].set_yscale("log")
+    axes[2].set_ylabel("autocorrelation time (sweeps)")
+    for ax in axes:
+        ax.set_xscale("log")
+        ax.set_xlabel("temperature T = 1/μ (units of energy)")
+        ax.spines[["top", "right"]].set_visible(False)
+    state = "too short to be trusted" if result.refusals else f"{result.round_trips} round trips"
+    figure.suptitle(f"{result.ladder.size} rungs, {result.n_sweeps} sweeps, {state}", fontsize=11)
+    return figure

@@ -1,0 +1,1 @@
+"""Population annealing, which also measures the free energy."""

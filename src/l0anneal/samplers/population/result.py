@@ -1,0 +1,213 @@
+"""What population annealing returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal._util import archive as _archive
+from l0anneal.samplers.schedule import Schedule
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+__all__ = ["PopulationResult"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationResult:
+    """The result of a population annealing.
+
+    Attributes
+    ----------
+    support : ndarray of shape (k,)
+        The best support that was seen after the sweeps of any temperature, polished; sorted.
+    coef : ndarray of shape (N,)
+        Least-squares coefficients on the support, zero elsewhere; from a QR factorisation.
+    energy, distortion : float
+        ½‖y − A coef‖², and that divided by M.
+    schedule, seed : Schedule, int
+        What was executed: given again to `population_anneal`, with the same population, they give
+        this result again.
+    seconds : float
+        Wall-clock time.
+    last_supports, last_energies : ndarrays of shapes (R, k) and (R,)
+        The population at the last temperature: samples of the Gibbs law there.
+    family : ndarray of shape (R,)
+        First ancestor of each replica of the last population. Relatives are not independent.
+    """
+
+    support: NDArray[np.int64]
+    coef: Floats
+    energy: float
+    n_samples: int
+    schedule: Schedule
+    seed: int
+    seconds: float
+    # by temperature, in the caller's units; see `trajectory`
+    mean_energy: Floats
+    std_energy: Floats
+    energy_error: Floats
+    log_g: Floats
+    log_g_error: Floats
+    entropy_error: Floats
+    integrated_log_g: Floats
+    integrated_log_g_error: Floats
+    acceptance: Floats
+    ess: Floats
+    n_families: Floats
+    rho_t: Floats
+    # by replica
+    family: NDArray[np.int64]
+    last_supports: NDArray[np.int32]
+    last_energies: Floats
+    sampled_supports: NDArray[np.int32] | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """N."""
+        return self.coef.size
+
+    @property
+    def population(self) -> int:
+        """R."""
+        return self.family.size
+
+    @property
+    def distortion(self) -> float:
+        """ε = energy / M."""
+        return self.energy / self.n_samples
+
+    @cached_property
+    def trajectory(self) -> xarray.Dataset:
+        """The run against inverse temperature.
+
+        Variables over the coordinate ``mu``; an ``_error`` is one standard deviation, by families:
+
+        - ``temperature``; ``acceptance``; ``ess``, the effective fraction of the population in the
+          step that led here; ``families``, how many are left; ``rho_t``, their mean square size
+        - ``distortion`` and ``distortion_error``: mean over replicas and sweeps;
+          ``distortion_std``: spread over replicas
+        - ``free_entropy`` g = log Ĝ / N, its ``free_entropy_error``, and ``free_entropy_bias``,
+          minus half its variance: subtract it to be rid of it
+        - ``entropy`` s = g + μ⟨E⟩/N and ``entropy_error``
+        - ``free_entropy_integrated`` and its error: the same g by thermodynamic integration of the
+          mean energy, which has no such bias and other errors
+        """
+        import xarray as xr
+
+        mu, n = np.array(self.schedule.mu), self.n_columns
+        with np.errstate(divide="ignore"):
+            temperature = 1.0 / mu
+        variables = {
+            "temperature": temperature,
+            "distortion": self.mean_energy / self.n_samples,
+            "distortion_error": self.energy_error / self.n_samples,
+            "distortion_std": self.std_energy / self.n_samples,
+            "free_entropy": self.log_g / n,
+            "free_entropy_error": self.log_g_error / n,
+            "free_entropy_bias": -0.5 * self.log_g_error**2 / n,
+            "entropy": (self.log_g + mu * self.mean_energy) / n,
+            "entropy_error": self.entropy_error / n,
+            "free_entropy_integrated": self.integrated_log_g / n,
+            "free_entropy_integrated_error": self.integrated_log_g_error / n,
+            "acceptance": self.acceptance,
+            "ess": self.ess,
+            "families": self.n_families.astype(np.int64),
+            "rho_t": self.rho_t,
+        }
+        return xr.Dataset(
+            {name: ("mu", values) for name, values in variables.items()},
+            coords={"mu": mu, "sweeps": ("mu", np.array(self.schedule.tau))},
+            attrs={
+                "n_samples": self.n_samples,
+                "n_columns": self.n_columns,
+                "population": self.population,
+                "seed": str(self.seed),
+            },
+        )
+
+    @cached_property
+    def samples(self) -> xarray.DataArray:
+        """The population at every temperature (``keep_samples=True``).
+
+        Dimensions ``mu``, ``replica`` and ``slot``.
+        """
+        import xarray as xr
+
+        if self.sampled_supports is None:
+            raise ValueError("no samples were kept: population_anneal with keep_samples=True")
+        return xr.DataArray(
+            self.sampled_supports,
+            dims=("mu", "replica", "slot"),
+            coords={"mu": np.array(self.schedule.mu)},
+        )
+
+    @property
+    def trusted(self) -> NDArray[np.bool_]:
+        """By temperature: whether the population still had enough families for its errors to hold.
+
+        That is ρ_t ≤ R/20: the families count as twenty equal ones or more.
+        """
+        return 20.0 * self.rho_t <= self.population
+
+    def summary(self) -> str:
+        """The answer in a few lines."""
+        shown = ", ".join(str(j) for j in self.support[:12])
+        if self.support.size > 12:
+            shown += f", … ({self.support.size} in all)"
+        error, bias = float(self.log_g_error[-1]), -0.5 * float(self.log_g_error[-1]) ** 2
+        lines = [
+            f"support      {shown or 'empty'}",
+            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
+            f"log G        {self.log_g[-1]:.6g} ± {error:.2g} at μ = {self.schedule.mu[-1]:.4g}, "
+            f"bias {bias:.2g}",
+            f"population   {self.population} replicas, {int(self.n_families[-1])} families left, "
+            f"ρ_t = {self.rho_t[-1]:.3g}",
+            f"schedule     {self.schedule}",
+            f"seed         {self.seed}",
+            f"time         {self.seconds:.3g} s",
+        ]
+        if not self.trusted.all():
+            mu = self.schedule.mu[int(np.argmin(self.trusted))]
+            lines.append(f"beware       from μ = {mu:.4g} on few families make up the population:")
+            lines.append("             its errors are too small; take a larger one or more sweeps")
+        return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """Draw the run: distortion, entropy and families against temperature."""
+        from l0anneal.samplers.plotting import plot_population
+
+        return plot_population(self)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
+        header = {"schedule": self.schedule.to_dict()}
+        header |= {name: getattr(self, name) for name in _SCALARS}
+        arrays: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in header and getattr(self, name) is not None
+        }
+        _archive.write(path, "PopulationResult", header, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> PopulationResult:
+        """Read what `save` wrote."""
+        header, arrays = _archive.read(path, "PopulationResult")
+        schedule = Schedule.from_dict(header.pop("schedule"))
+        fields: dict[str, Any] = header | arrays
+        return cls(schedule=schedule, **fields)
+
+
+_SCALARS = ("energy", "n_samples", "seed", "seconds")

@@ -1,0 +1,229 @@
+"""Annealing schedules: which inverse temperatures, and how long at each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from l0anneal._util.blas import one_blas_thread
+from l0anneal._util.checks import check_integer
+from l0anneal.engine.tableau import SIZE
+from l0anneal.engine.warm_up import warm_up
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.admissibility import PIVOT
+from l0anneal.problem.sparse_problem import SparseProblem
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Schedule"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """An immutable list of (μ_a, τ_a): inverse temperatures, ascending, and sweeps at each.
+
+    A sweep is N proposals. Inverse temperatures are in units of one over energy, ½‖y − Ax‖².
+
+    Examples
+    --------
+    >>> from l0anneal import Schedule
+    >>> Schedule.paper()
+    Schedule(100 temperatures, μ = 1e-08 … 1.25e+04, 500 sweeps, "paper")
+    >>> Schedule.custom([0.0, 1.0, 10.0], 5).n_sweeps
+    15
+    """
+
+    mu: tuple[float, ...]
+    tau: tuple[int, ...]
+    name: str = "custom"
+
+    def __post_init__(self) -> None:
+        if any(tau != math.floor(tau) for tau in self.tau if math.isfinite(tau)):
+            raise ValueError("sweeps are counted: each tau must be an integer")
+        object.__setattr__(self, "mu", tuple(float(mu) for mu in self.mu))
+        object.__setattr__(self, "tau", tuple(int(tau) for tau in self.tau))
+        if len(self.mu) == 0 or len(self.mu) != len(self.tau):
+            raise ValueError(
+                "a schedule needs as many sweep counts as inverse temperatures, at least one; "
+                f"got {len(self.mu)} of mu and {len(self.tau)} of tau"
+            )
+        if not all(math.isfinite(mu) and mu >= 0 for mu in self.mu):
+            raise ValueError("inverse temperatures must be finite and ≥ 0")
+        if any(b < a for a, b in zip(self.mu, self.mu[1:])):
+            raise ValueError("inverse temperatures must not decrease: annealing cools")
+        if not all(tau >= 1 for tau in self.tau):
+            raise ValueError("each temperature needs at least one sweep")
+
+    # ------------------------------------------------------------ constructors
+
+    @classmethod
+    def paper(cls, n: int = 100, tau: int = 5, mu0: float = 1e-8, r: float = 1.1) -> Schedule:
+        """The paper's schedule: μ_a = μ0 + r^(a−1) − 1, a = 1, ..., n, with τ sweeps at each."""
+        return cls._make(mu0 + (r ** np.arange(check_integer("n", n, 1)) - 1.0), tau, "paper")
+
+    @classmethod
+    def geometric(cls, mu_min: float, mu_max: float, n: int = 100, tau: int = 5) -> Schedule:
+        """μ from mu_min to mu_max in equal ratios."""
+        if not 0 < mu_min <= mu_max < math.inf:
+            raise ValueError(f"needs 0 < mu_min ≤ mu_max; got {mu_min} and {mu_max}")
+        return cls._make(np.geomspace(mu_min, mu_max, check_integer("n", n, 1)), tau, "geometric")
+
+    @classmethod
+    def logarithmic(cls, amplitude: float, n: int = 100, tau: int = 5) -> Schedule:
+        """The slow schedule with Geman and Geman's guarantee: T(t) ≥ amplitude / log(t + 2).
+
+        The clock t counts sweeps, and each temperature is the bound at the first of its τ sweeps,
+        μ_a = log((a − 1) τ + 2) / amplitude, so that the inequality holds at all of them.
+        """
+        if not 0 < amplitude < math.inf:
+            raise ValueError(f"amplitude must be positive and finite; got {amplitude}")
+        steps = np.arange(check_integer("n", n, 1)) * check_integer("tau", tau, 1)
+        return cls._make(np.log(steps + 2.0) / amplitude, tau, "logarithmic")
+
+    @classmethod
+    def custom(cls, mu: ArrayLike, tau: ArrayLike) -> Schedule:
+        """Any ascending μ; ``tau`` is one number for all, or one for each."""
+        return cls._make(np.atleast_1d(np.asarray(mu, dtype=np.float64)), tau, "custom")
+
+    @classmethod
+    def automatic(
+        cls,
+        problem: SparseProblem,
+        n_nonzero: int,
+        *,
+        n: int = 100,
+        tau: int = 5,
+    ) -> Schedule:
+        """Find the hot and the cold end from the problem itself.
+
+        The hot end is where a typical exchange on a random support costs half the temperature; the
+        cold end is where a cheap one (the lowest thousandth of those that cost anything) at a
+        swap-local minimum costs twenty times the temperature. In between the ratios are equal. A
+        tenth of the temperatures lead in evenly from μ = 0, so that entropies can be integrated.
+        Both ends scale as 1/‖y‖², so multiplying A or y by a constant changes no support.
+        """
+        k = problem.check_size(n_nonzero)
+        n = check_integer("n", n, 1)
+        hot, cold = _unit_range(problem, k)
+        lead_in = np.linspace(0.0, hot, n // 10, endpoint=False)
+        mu = np.concatenate((lead_in, np.geomspace(hot, cold, n - lead_in.size)))
+        return cls._make(mu / problem.unit_energy, tau, "automatic")
+
+    @classmethod
+    def _make(cls, mu: NDArray[np.floating], tau: Any, name: str) -> Schedule:
+        if mu.ndim != 1 or np.ndim(tau) > 1:
+            raise ValueError("a schedule is a list: mu and tau must have one dimension")
+        taus = np.broadcast_to(np.asarray(tau), mu.shape) if np.ndim(tau) == 0 else np.asarray(tau)
+        if not np.issubdtype(taus.dtype, np.integer):
+            raise ValueError(f"tau counts sweeps and must be an integer; got {tau!r}")
+        return cls(tuple(float(m) for m in mu), tuple(int(s) for s in taus), name)
+
+    # ------------------------------------------------------------ reading
+
+    def __len__(self) -> int:
+        return len(self.mu)
+
+    def __iter__(self) -> Iterator[tuple[float, int]]:
+        return iter(zip(self.mu, self.tau))
+
+    def __repr__(self) -> str:
+        return (
+            f"Schedule({len(self)} temperature{'s' if len(self) > 1 else ''}, "
+            f"μ = {self.mu[0]:.3g} … {self.mu[-1]:.3g}, {self.n_sweeps} sweeps, "
+            f'"{self.name}")'
+        )
+
+    @property
+    def n_sweeps(self) -> int:
+        """Sweeps in all."""
+        return sum(self.tau)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw temperature against sweeps."""
+        from l0anneal.samplers.plotting import plot_schedule
+
+        return plot_schedule(self, ax)
+
+    # ------------------------------------------------------------ JSON
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `from_dict` is its inverse, to the last bit."""
+        return {"name": self.name, "mu": list(self.mu), "tau": list(self.tau)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Schedule:
+        """Read what `to_dict` wrote."""
+        try:
+            return cls(tuple(data["mu"]), tuple(data["tau"]), str(data["name"]))
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError('a schedule is {"name": ..., "mu": [...], "tau": [...]}') from error
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write as JSON."""
+        Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Schedule:
+        """Read what `save` wrote."""
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ValueError(f"{path}: not a saved schedule ({error})") from error
+
+
+def temperature_range(problem: SparseProblem, k: int) -> tuple[float, float]:
+    """The hot and the cold end of `Schedule.automatic`, as inverse temperatures."""
+    hot, cold = _unit_range(problem, k)
+    return hot / problem.unit_energy, cold / problem.unit_energy
+
+
+def _unit_range(problem: SparseProblem, k: int) -> tuple[float, float]:
+    warm_up()
+    with one_blas_thread():
+        hot, cold = _energy_scales(problem, k)
+    return 0.5 / hot, 20.0 / cold
+
+
+def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:
+    """Typical cost of an exchange on a random support, and a low one at a local minimum.
+
+    In units of the engine (unit signal). The probe has a fixed seed of its own, so that the
+    schedule depends on the problem alone.
+    """
+    n = problem.n_columns
+    if not 0 < k < n:
+        return 1.0, 1.0
+    workspace = Workspace(problem, k)
+    workspace.fill(k, np.random.default_rng(0).permutation(n))
+    random_costs = np.abs(_exchange_costs(workspace))
+    hot = float(np.sum(random_costs)) / max(1, random_costs.size)
+    workspace = Workspace(problem, k)
+    workspace.fill_greedily(k)
+    workspace.descend()
+    costs = _exchange_costs(workspace)
+    costs = costs[costs > 1e-12]
+    if not hot > 1e-12 or costs.size == 0:
+        return 1.0, 1.0
+    return hot, min(hot, float(np.quantile(costs, 1e-3)))
+
+
+def _exchange_costs(workspace: Workspace) -> NDArray[np.float64]:
+    """Energy changes of the exchanges of a support, for at most a million of them."""
+    t = workspace.tableau
+    k = int(t.counts[SIZE])
+    n_outside = t.b.size - k
+    rows = np.unique(np.linspace(0, n_outside - 1, min(n_outside, max(1, 10**6 // k))).astype(int))
+    W, x, freed = t.W[rows, :k], t.x[:k], 1.0 / np.diag(t.U)[:k]
+    gamma = t.gamma[rows, None] + W**2 * freed
+    r = t.r[rows, None] + W * (x * freed)
+    allowed = gamma > PIVOT
+    return (0.5 * x**2 * freed - 0.5 * r**2 / np.where(allowed, gamma, 1.0))[allowed]

@@ -1,0 +1,1 @@
+"""Replica exchange in temperature and in the number of columns."""

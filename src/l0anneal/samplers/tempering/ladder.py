@@ -1,0 +1,290 @@
+"""The replicas of an exchange: one at each rung of a ladder of temperatures.
+
+A round is one sweep of every replica at its rung, in threads, and then an attempt to exchange the
+replicas of neighbouring rungs, of the even pairs and the odd ones in turn. With weights w for the
+sizes, rungs a and b exchange with probability
+
+    min(1, exp[(μ_b − μ_a)(E_b − E_a) + w_a(k_b) + w_b(k_a) − w_a(k_a) − w_b(k_b)]).
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from l0anneal._util.counts import log_choose
+from l0anneal._util.seeds import child
+from l0anneal.engine.moves import pair_flip
+from l0anneal.engine.moves.outcome import OUTSIDE, SLOT
+from l0anneal.engine.moves.size_flip import size_flip
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import ENERGY, SIZE
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.annealing.anneal import anneal
+from l0anneal.samplers.schedule import Schedule
+
+__all__ = ["ReplicaLadder"]
+
+Floats = NDArray[np.float64]
+MOST_RUNGS = 64
+SURVEYED_SIZES, SURVEY_SWEEPS = 9, 5
+EVEN = 0.3  # visits to all sizes are even if the rarest has this part of the mean
+
+
+class ReplicaLadder:
+    """Replicas on a ladder; arrays are by rung, energies and μ in the engine's units."""
+
+    def __init__(
+        self,
+        problem: SparseProblem,
+        least: int,
+        most: int,
+        mu: Floats,
+        seed: int,
+        n_jobs: int | None,
+    ) -> None:
+        self.problem, self.least, self.most, self.seed = problem, least, most, seed
+        problem.make_ready()
+        self._n_threads = effective_n_jobs(n_jobs if n_jobs is not None else 1)
+        self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="l0anneal")
+        self._stop = threading.Event()
+        self._rng = np.random.default_rng(child(seed, 1))
+        self._streams = 0
+        self.n_sizes = most - least + 1
+        self.best: list[NDArray[np.int64] | None] = [None] * self.n_sizes
+        self.lowest = np.full(self.n_sizes, np.inf)
+        starts = []
+        for a, size in enumerate(np.linspace(most, least, mu.size).round().astype(int)):
+            workspace = Workspace(problem, most)
+            order = np.random.default_rng(child(seed, 2, a)).permutation(problem.n_columns)
+            workspace.fill(most, order)  # names the rank if it is too small
+            starts.append(workspace.tableau.inside[:size].copy())
+        self._place(mu, starts)
+        self._survey()
+        self.weights = self._guess(mu)
+        self._clear_learning()
+
+    def __enter__(self) -> ReplicaLadder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _place(self, mu: Floats, supports: list[NDArray[np.int64]]) -> None:
+        """Put a replica with the given support on each rung."""
+        self.mu = mu
+        n_rungs = mu.size
+        self.workspaces = []
+        self.states = []
+        for support in supports:
+            workspace = Workspace(self.problem, self.most)
+            workspace.begin_at(support)
+            self.workspaces.append(workspace)
+            self.states.append(stream(child(self.seed, 0, self._streams)))
+            self._streams += 1
+        self.at = np.arange(n_rungs)  # rung → replica
+        self.energies = np.zeros(n_rungs)
+        self.sizes = np.zeros(n_rungs, dtype=np.int64)
+        self.visits = np.zeros((n_rungs, self.n_sizes), dtype=np.int64)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all counts: rates, trips, visits."""
+        n_rungs = self.mu.size
+        self.attempts = 0
+        self.chances = np.zeros(max(0, n_rungs - 1))
+        self.tried = np.zeros(max(0, n_rungs - 1), dtype=np.int64)
+        self.visits[:] = 0
+        self.round_trips = self.size_trips = 0
+        self._heading = np.zeros(n_rungs, dtype=np.int64)  # by replica; 1: was hot last, 2: cold
+        self._size_heading = np.zeros(n_rungs, dtype=np.int64)
+
+    # ------------------------------------------------------------ one round
+
+    def round(self, learn: bool = False) -> None:
+        """One sweep at each rung; the energies and sizes after it are at hand until `exchange`."""
+        gains = self._gains() if learn else np.zeros(self.mu.size)
+        parts = np.array_split(np.arange(self.mu.size), min(self._n_threads, self.mu.size))
+        if len(parts) == 1:
+            self._sweep(parts[0], gains)
+        else:
+            for task in [self._pool.submit(self._sweep, part, gains) for part in parts]:
+                task.result()
+        for a, r in enumerate(self.at):
+            t = self.workspaces[r].tableau
+            self.energies[a] = self.problem.unit_signal + t.values[ENERGY]
+            self.sizes[a] = t.counts[SIZE]
+            i = int(self.sizes[a]) - self.least
+            if self.energies[a] < self.lowest[i]:
+                self.lowest[i], self.best[i] = self.energies[a], self.workspaces[r].support
+        self._count_trips()
+
+    def _sweep(self, rungs: NDArray[np.int64], gains: Floats) -> None:
+        n = self.problem.n_columns
+        energies = np.zeros(1)
+        for a in rungs:
+            if self._stop.is_set():
+                return
+            r = self.at[a]
+            tally = np.zeros(4, dtype=np.int64)
+            tally[SLOT] = tally[OUTSIDE] = -1
+            run, state, mu = self.workspaces[r].run, self.states[r], self.mu[a]
+            if self.n_sizes == 1:
+                run(pair_flip, state, mu, n, energies, tally)
+                self.visits[a, 0] += n
+            else:
+                run(
+                    size_flip,
+                    state,
+                    mu,
+                    self.weights[a],
+                    self.least,
+                    gains[a],
+                    self.visits[a],
+                    n,
+                    energies,
+                    tally,
+                )
+
+    def exchange(self) -> None:
+        """Exchange neighbours: even pairs at one call, odd pairs at the next."""
+        low = np.arange(self.attempts % 2, self.mu.size - 1, 2)
+        self.attempts += 1
+        if low.size == 0:
+            return
+        high = low + 1
+        w, k = self.weights, self.sizes - self.least
+        gain = (self.mu[high] - self.mu[low]) * (self.energies[high] - self.energies[low])
+        gain += w[low, k[high]] + w[high, k[low]] - w[low, k[low]] - w[high, k[high]]
+        chance = np.exp(np.minimum(gain, 0.0))
+        self.chances[low] += chance
+        self.tried[low] += 1
+        for a in low[self._rng.random(low.size) < chance]:
+            for values in (self.at, self.energies, self.sizes):
+                values[a], values[a + 1] = values[a + 1], values[a]
+
+    def supports(self) -> NDArray[np.int32]:
+        """The support at each rung, sorted, padded with −1."""
+        rows = np.full((self.mu.size, self.most), -1, dtype=np.int32)
+        for a, r in enumerate(self.at):
+            support = self.workspaces[r].support
+            rows[a, : support.size] = support
+        return rows
+
+    @property
+    def exchange_rate(self) -> Floats:
+        """Mean chance of an exchange between neighbours."""
+        return self.chances / np.maximum(self.tried, 1)
+
+    def _count_trips(self) -> None:
+        heading = self._heading
+        if self.mu.size > 1:
+            hot, cold = self.at[0], self.at[-1]
+            self.round_trips += int(heading[hot] == 2)
+            heading[hot] = 1
+            heading[cold] = 2 if heading[cold] else 0
+        if self.n_sizes > 1:
+            heading = self._size_heading
+            small = self.at[self.sizes == self.least]
+            large = self.at[self.sizes == self.most]
+            self.size_trips += int(np.sum(heading[small] == 2))
+            heading[small] = 1
+            heading[large] = np.where(heading[large] > 0, 2, 0)
+
+    # ------------------------------------------------------------ the ladder
+
+    def tune(self, n_rungs: int | None) -> None:
+        """Move the rungs so that all exchange rates would be equal, from the rates so far.
+
+        The sum of rejection rates up to a rung, as a function of its μ, hardly depends on the other
+        rungs (Syed, Bouchard-Côté, Deligiannidis and Doucet 2022): so it is interpolated, and cut
+        into equal parts. Without ``n_rungs`` their number is 2Λ + 2.
+        """
+        rejections = np.maximum(1.0 - self.exchange_rate, 1e-3)
+        barrier = np.concatenate(([0.0], np.cumsum(rejections)))
+        if n_rungs is None:
+            n_rungs = int(np.clip(np.ceil(2.0 * barrier[-1]) + 2, 3, MOST_RUNGS))
+        scale = self.mu[1]
+        x = np.log(self.mu + scale)
+        wanted = np.linspace(0.0, barrier[-1], n_rungs)
+        mu = np.exp(PchipInterpolator(barrier, x)(wanted)) - scale
+        mu[0], mu[-1] = self.mu[0], self.mu[-1]
+        x_new = np.log(mu + scale)
+        learnt = self.weights - self._guess(self.mu)
+        learnt = np.stack([np.interp(x_new, x, w) for w in learnt.T], axis=1)
+        nearest = np.abs(x_new[:, None] - x).argmin(axis=1)
+        supports = [self.workspaces[self.at[a]].support for a in nearest]
+        self._place(mu, supports)
+        self.weights = self._guess(mu) + learnt
+        self._clear_learning()
+
+    # ------------------------------------------------------------ the weights of sizes
+
+    def _survey(self) -> None:
+        """Estimate log G_k(μ) for all sizes, by short annealings at some of them.
+
+        Thermodynamic integration gives each one's log G; its difference from log C(N, k) is smooth
+        in k and μ and interpolated.
+        """
+        n, top = self.problem.n_columns, float(self.mu[-1])
+        every = np.arange(self.least, self.most + 1)
+        self._counts = np.array([log_choose(n, int(k)) for k in every])
+        self._grid = np.concatenate(
+            ([0.0], np.linspace(0.002, 0.02, 9), np.geomspace(0.025, 1, 40))
+        )
+        self._grid *= top
+        self._surveyed = np.zeros((self._grid.size, self.n_sizes))
+        if self.n_sizes == 1 or top == 0.0:
+            return
+        schedule = Schedule.custom(self._grid / self.problem.unit_energy, SURVEY_SWEEPS)
+        some = np.unique(np.linspace(self.least, self.most, SURVEYED_SIZES).round().astype(int))
+        found = []
+        for k in some:
+            run = anneal(
+                self.problem,
+                int(k),
+                schedule,
+                polish=False,
+                random_state=child(self.seed, 3, int(k)),
+            )
+            integral = PchipInterpolator(schedule.mu, run.mean_energy[0]).antiderivative()
+            found.append(-integral(schedule.mu))
+        self._surveyed = PchipInterpolator(some, np.stack(found, axis=1), axis=1)(every)
+
+    def _guess(self, mu: Floats) -> Floats:
+        """Weights −log G_k(μ) as the survey has it."""
+        if self.n_sizes == 1:
+            return np.zeros((mu.size, 1))
+        return -self._counts - np.stack(
+            [np.interp(mu, self._grid, log_g) for log_g in self._surveyed.T], axis=1
+        )
+
+    def _clear_learning(self) -> None:
+        self._rounds = 0
+        self._coarse = np.full(self.mu.size, self.n_sizes / self.problem.n_columns)
+        self._seen = np.zeros_like(self.visits)
+
+    def _gains(self) -> Floats:
+        """What a visit costs a size: halved whenever visits are even enough, 1/time in the end."""
+        self._rounds += 1
+        if self.n_sizes == 1:
+            return np.zeros(self.mu.size)
+        visits = self.visits - self._seen
+        even = visits.min(axis=1) > EVEN * visits.mean(axis=1)
+        self._coarse[even] *= 0.5
+        self._seen[even] = self.visits[even]
+        fine = self.n_sizes / (self.problem.n_columns * self._rounds)
+        return np.minimum(np.maximum(self._coarse, fine), 1.0)

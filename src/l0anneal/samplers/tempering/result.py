@@ -1,0 +1,247 @@
+"""What replica exchange returns, and when it refuses to answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal._util import archive as _archive
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+__all__ = ["RunTooShort", "TemperResult"]
+
+Floats = NDArray[np.float64]
+
+
+class RunTooShort(RuntimeError):
+    """The run did not last long enough for its averages and samples to mean anything."""
+
+
+@dataclass(frozen=True, eq=False)
+class TemperResult:
+    """The result of a replica exchange.
+
+    The supports are the best seen, whatever the run's length: they are what they are. Averages and
+    samples (`trajectory`, `samples`) claim to be of the stated law; if ``refusals`` is not empty
+    they raise `RunTooShort` instead.
+
+    Attributes
+    ----------
+    support, coef, energy, distortion
+        The best support (of the largest size, where there are several), its least-squares
+        coefficients, ½‖y − A coef‖², and that divided by M.
+    n_sweeps, n_pilot, n_burn_in : int
+        Sweeps that counted, those of the pilot run, and those in between.
+    refusals : tuple of str
+        Why the run was too short; empty if it was not.
+    ladder : ndarray of shape (L,)
+        Inverse temperatures, ascending.
+    weights : ndarray of shape (L, n_sizes)
+        Frozen weights: rung a has the law P(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
+    exchange_rate : ndarray of shape (L − 1,)
+        Mean acceptance of exchanges between neighbouring rungs.
+    barrier : float
+        Λ, the sum of the rejection rates: about 2Λ + 2 rungs are best.
+    round_trips, size_trips : int
+        Journeys of replicas from the hottest rung to the coldest and back, and from the smallest
+        size to the largest and back.
+    autocorrelation : ndarray of shape (L,)
+        Integrated autocorrelation time at each rung, in sweeps: the longer one of energy and size.
+    visits : ndarray of shape (L, n_sizes)
+        How often each size was held at each rung, counted in proposals.
+    """
+
+    n_samples: int
+    n_columns: int
+    seed: int
+    seconds: float
+    n_sweeps: int
+    n_pilot: int
+    n_burn_in: int
+    first_size: int
+    refusals: tuple[str, ...]
+    round_trips: int
+    size_trips: int
+    ladder: Floats
+    weights: Floats
+    exchange_rate: Floats
+    mean_energy: Floats
+    std_energy: Floats
+    energy_error: Floats
+    autocorrelation: Floats
+    visits: NDArray[np.int64]
+    # by size: supports, sorted and padded with −1, energies and dense coefficients
+    best_supports: NDArray[np.int64]
+    best_energies: Floats
+    best_coefs: Floats
+    # by sweep, rung and slot, padded with −1
+    sampled_supports: NDArray[np.int32] | None = None
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """The best support of the largest size."""
+        return self.best_supports[-1]
+
+    @property
+    def coef(self) -> Floats:
+        """Its coefficients."""
+        return self.best_coefs[-1]
+
+    @property
+    def energy(self) -> float:
+        """Its energy."""
+        return float(self.best_energies[-1])
+
+    @property
+    def distortion(self) -> float:
+        """ε = energy / M."""
+        return self.energy / self.n_samples
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The sizes of the supports."""
+        return self.first_size + np.arange(self.best_energies.size)
+
+    @property
+    def barrier(self) -> float:
+        """Λ, the sum of the rejection rates along the ladder."""
+        return float(np.sum(1.0 - self.exchange_rate))
+
+    @cached_property
+    def path(self) -> xarray.Dataset:
+        """The best support of each size: ``support`` (padded with −1), ``energy``, ``coef``."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {
+                "support": (("size", "slot"), self.best_supports),
+                "energy": ("size", self.best_energies),
+                "distortion": ("size", self.best_energies / self.n_samples),
+                "coef": (("size", "column"), self.best_coefs),
+            },
+            coords={"size": self.sizes},
+        )
+
+    @cached_property
+    def exchanges(self) -> xarray.Dataset:
+        """How the ladder worked, also of a run too short: rates, times, visits to each size."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {
+                "autocorrelation": ("mu", self.autocorrelation),
+                "visits": (("mu", "size"), self.visits),
+                "exchange_rate": ("step", self.exchange_rate),
+            },
+            coords={"mu": self.ladder, "size": self.sizes},
+            attrs={
+                "round_trips": self.round_trips,
+                "size_trips": self.size_trips,
+                "barrier": self.barrier,
+            },
+        )
+
+    def require(self) -> None:
+        """Raise `RunTooShort`, saying why, if the run was too short."""
+        if self.refusals:
+            raise RunTooShort("; ".join(self.refusals))
+
+    @cached_property
+    def trajectory(self) -> xarray.Dataset:
+        """Averages at each rung, over the coordinate ``mu``; raises `RunTooShort` if they are not.
+
+        ``temperature``, ``distortion``, its spread ``distortion_std`` and the error of the mean
+        ``distortion_error``, ``autocorrelation``. With several sizes also ``log_g_ratio``: log of
+        G_k(μ) = Σ_{|S|=k} exp(−μ E(S)) minus that of the smallest size, from visits and weights.
+        """
+        import xarray as xr
+
+        self.require()
+        with np.errstate(divide="ignore"):
+            temperature = 1.0 / self.ladder
+        log_g = np.log(self.visits) - self.weights
+        return xr.Dataset(
+            {
+                "temperature": ("mu", temperature),
+                "distortion": ("mu", self.mean_energy / self.n_samples),
+                "distortion_std": ("mu", self.std_energy / self.n_samples),
+                "distortion_error": ("mu", self.energy_error / self.n_samples),
+                "autocorrelation": ("mu", self.autocorrelation),
+                "log_g_ratio": (("mu", "size"), log_g - log_g[:, :1]),
+            },
+            coords={"mu": self.ladder, "size": self.sizes},
+            attrs={"n_samples": self.n_samples, "n_columns": self.n_columns},
+        )
+
+    @cached_property
+    def samples(self) -> xarray.DataArray:
+        """Supports after every sweep at every rung, sorted, padded with −1 (``keep_samples=True``).
+
+        Dimensions ``sweep``, ``mu`` and ``slot``. Raises `RunTooShort` if they are no samples.
+        """
+        import xarray as xr
+
+        if self.sampled_supports is None:
+            raise ValueError("no samples were kept: temper with keep_samples=True")
+        self.require()
+        return xr.DataArray(
+            self.sampled_supports, dims=("sweep", "mu", "slot"), coords={"mu": self.ladder}
+        )
+
+    def summary(self) -> str:
+        """The answer in a few lines."""
+        shown = ", ".join(str(j) for j in self.support[:12])
+        if self.support.size > 12:
+            shown += f", … ({self.support.size} in all)"
+        low = f"{self.exchange_rate.min():.2f}" if self.exchange_rate.size else "none"
+        lines = [
+            f"support      {shown or 'empty'}",
+            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
+            f"ladder       {self.ladder.size} rungs, μ = {self.ladder[0]:.3g} … "
+            f"{self.ladder[-1]:.3g}, {self.n_sweeps} sweeps",
+            f"exchanges    lowest rate {low}, barrier {self.barrier:.2f}, "
+            f"{self.round_trips} round trips",
+            f"times        autocorrelation up to {self.autocorrelation.max():.3g} sweeps",
+        ]
+        if self.sizes.size > 1:
+            lines.append(
+                f"sizes        {self.sizes[0]} … {self.sizes[-1]}, {self.size_trips} round trips"
+            )
+        lines += [f"seed         {self.seed}", f"time         {self.seconds:.3g} s"]
+        lines += [f"too short    {reason}" for reason in self.refusals]
+        return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """Draw the ladder at work: distortion, exchange rates, autocorrelation times."""
+        from l0anneal.samplers.plotting import plot_tempering
+
+        return plot_tempering(self)
+
+    # ------------------------------------------------------------ files
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        header = {
+            name: value
+            for name, value in values.items()
+            if name not in arrays and value is not None
+        }
+        _archive.write(path, "TemperResult", header, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> TemperResult:
+        """Read what `save` wrote."""
+        header, arrays = _archive.read(path, "TemperResult")
+        fields: dict[str, Any] = header | arrays
+        fields["refusals"] = tuple(fields["refusals"])
+        return cls(**fields)

@@ -1,0 +1,5 @@
+"""Settings and fixtures that all tests share."""
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "agg")

@@ -1,0 +1,220 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from helpers.reference import admissible, off_span, qr_energy, random_problem
+from helpers.results import assert_same
+from l0anneal import Schedule, SparseProblem, anneal, ensembles
+from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.engine.kernel_choice import KERNELS, MOVES, choose_kernel, operations, pair_acceptance
+from l0anneal.engine.moves import new_tally
+from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange, delta_exchange
+from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.engine.moves.row import joins_easily, slot_terms, swap_row
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import CAREFUL, SINGULARITY, delta_swap, drift
+from l0anneal.engine.workspace import Workspace
+
+SHORT = Schedule.geometric(0.1, 1e3, n=30, tau=3)
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return ensembles.noise_only(40, 0.6, random_state=0)
+
+
+def at_support(A, y, support):
+    workspace = Workspace(SparseProblem(A, y), len(support))
+    workspace.begin_at(np.asarray(support))
+    return workspace
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "duplicates", "barely independent"])
+def test_the_row_is_that_of_single_answers(kind):
+    """And whether K + 1 columns are well conditioned does not depend on which one is outside."""
+    A, y = random_problem(np.random.default_rng(8), 7, 10, kind)
+    answers = {}
+    for support in itertools.combinations(range(10), 3):
+        if not admissible(A, support):
+            continue
+        t = at_support(A, y, support).tableau
+        freed, lost, room, delta = np.empty((4, 3))
+        slot_terms(t, freed, lost, room)
+        for p in range(7):
+            columns = [*t.inside, t.outside[p]]
+            easy = joins_easily(t, p, room)
+            assert easy == all(off_span(A, columns, j) > CAREFUL for j in columns)
+            answers.setdefault(frozenset(columns), set()).add(easy)
+            if t.values[SINGULARITY] * CAREFUL < 1.0:
+                swap_row(t, p, freed, lost, delta)
+                expected = [delta_swap(t, k, p) for k in range(3)]
+                np.testing.assert_allclose(delta, expected, rtol=1e-9, atol=1e-12)
+                assert np.isfinite(delta).all() or not easy
+    assert all(len(answer) == 1 for answer in answers.values())
+    assert ({False} in answers.values()) == (kind != "gaussian")
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "correlated", "duplicates"])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_the_energy_of_a_multiple_exchange(kind, n):
+    rng = np.random.default_rng(n)
+    A, y = random_problem(rng, 12, 16, kind)
+    scratch = np.empty((4, 8, 8))
+    made = np.zeros(50)
+    for trial in range(50):
+        workspace = Workspace(SparseProblem(A, y), 6)
+        workspace.fill(6, rng.permutation(16))
+        t = workspace.tableau
+        slots, outs = rng.permutation(6)[:n], rng.permutation(10)[:n]
+        before, after = t.inside.copy(), t.inside.copy()
+        after[slots] = t.outside[outs]
+        delta = delta_exchange(t, slots, outs, scratch) * workspace.problem.unit_energy
+        made[trial] = _exchange(t, slots, outs)
+        assert made[trial] == admissible(A, after)
+        assert sorted(t.inside) == sorted(after if made[trial] else before)
+        energy = qr_energy(A, y, t.inside)
+        assert workspace.energy == pytest.approx(energy, rel=1e-9)
+        if made[trial]:
+            assert delta == pytest.approx(energy - qr_energy(A, y, before), abs=1e-9)
+        assert drift(t)["regressions"] < 1e-9
+    assert made.sum() >= 10
+    assert made.all() == (kind != "duplicates")
+
+
+def test_several_pairs_do_not_end_in_a_near_singular_support():
+    """Nor do they begin there; single pairs do both."""
+    A = np.eye(4, 6)
+    A[:, 4] = [1.0, 0.01, 0.0, 0.0]  # near column 0, and admissible beside it
+    A[:, 5] = [1.0, 1e-5, 0.0, 0.0]  # too near
+    y = np.arange(1.0, 5.0)
+    workspace = at_support(A, y, [1, 2])
+    t = workspace.tableau
+    position = {int(j): p for p, j in enumerate(t.outside[:4])}
+    slots = np.array([0, 1])
+    for pair in ([0, 4], [0, 5]):
+        outs = np.array([position[j] for j in pair])
+        assert np.isinf(delta_exchange(t, slots, outs, np.empty((4, 3, 2))))
+        assert _exchange(t, slots, outs) == 0
+        assert workspace.support.tolist() == [1, 2]
+        assert workspace.energy == pytest.approx(qr_energy(A, y, [1, 2]), rel=1e-12)
+    assert _exchange(t, slots, np.array([position[0], position[3]])) == 1
+    assert workspace.support.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_one_seed_one_result(instance, move):
+    """For any number of threads, and whether or not each sweep is looked at."""
+    arguments = {"move": move, "n_pairs": 3, "n_chains": 3, "random_state": 7}
+    first = anneal(instance.problem, 8, SHORT, **arguments)
+    threads = anneal(instance.problem, 8, SHORT, n_jobs=3, **arguments)
+    watched = anneal(
+        instance.problem,
+        8,
+        SHORT,
+        keep_samples=True,
+        observables={"largest": np.max},
+        **arguments,
+    )
+    for other in (threads, watched):
+        assert_same(first, other)
+        np.testing.assert_array_equal(first.kernels, other.kernels)
+    energy = qr_energy(instance.A, instance.y, first.support)
+    assert first.energy == pytest.approx(energy, rel=1e-9)
+    assert (first.move, first.n_pairs) == (move, 3)
+    assert set(first.kernels.ravel()) <= set(MOVES[move])
+
+
+def test_the_moves_are_different_chains(instance):
+    runs = [anneal(instance.problem, 8, SHORT, move=move, random_state=7) for move in MOVES]
+    for a, b in itertools.combinations(runs, 2):
+        assert not np.array_equal(a.mean_energy, b.mean_energy)
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_gram_rows_on_demand_make_the_same_chain(instance, move, monkeypatch):
+    arguments = {"move": move, "n_pairs": MOST_PAIRS, "random_state": 1}
+    expected = anneal(instance.problem, 8, SHORT, **arguments)
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    for cache, columns in ((0, 0), (20 * 40 * 8, 10**6)):
+        monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", cache)
+        monkeypatch.setattr(problem_module, "COLUMN_BYTES", columns)
+        problem = SparseProblem(instance.A, instance.y)
+        assert not problem.gram_is_whole
+        result = anneal(problem, 8, SHORT, **arguments)
+        np.testing.assert_array_equal(result.support, expected.support)
+        np.testing.assert_array_equal(result.acceptance, expected.acceptance)
+        np.testing.assert_allclose(result.mean_energy, expected.mean_energy, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_that_is_stopped_goes_on_where_it_was(instance, kernel):
+    def run(stops):
+        workspace = Workspace(instance.problem, 8)
+        workspace.fill(8, np.arange(40))
+        tally, energies = new_tally(), np.zeros(10)
+        state = stream(np.random.SeedSequence(3))
+        for stop in stops:
+            workspace.run(KERNELS[kernel], state, 40.0, stop, energies, tally)
+            assert tally[PROPOSED] == stop
+        return workspace.support, energies, tally[ACCEPTED]
+
+    whole, parts = run([400]), run(range(1, 401))
+    for a, b in zip(whole, parts):
+        np.testing.assert_array_equal(a, b)
+    assert 0 < whole[2] < 400
+    assert np.all(whole[1] < 0)  # counted from the empty support
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("k", [0, 1, 7, 8])
+def test_hardly_anything_to_choose(move, k):
+    A, y = random_problem(np.random.default_rng(0), 10, 8)
+    result = anneal(SparseProblem(A, y), k, SHORT, move=move, random_state=0)
+    best = min(qr_energy(A, y, s) for s in itertools.combinations(range(8), k))
+    assert result.energy == pytest.approx(best, rel=1e-9)
+    assert anneal(SparseProblem(A, 0 * y), k, SHORT, move=move, random_state=0).energy == 0
+
+
+def test_the_cheapest_kernel():
+    """Hot chains do not keep the outside columns, frozen ones do not propose."""
+    by_acceptance = [choose_kernel("auto", a, 80, 320) for a in (1.0, 0.1, 1e-2, 1e-6, 0.0)]
+    assert by_acceptance[0] == "pair flip, direct"
+    assert by_acceptance[-2:] == ["rejection free"] * 2
+    for a in (1.0, 0.1, 1e-3, 0.0):
+        costs = operations(a, 80, 320)
+        assert costs[choose_kernel("auto", a, 80, 320)] == min(costs.values())
+        assert choose_kernel("pair flip", a, 80, 320) in MOVES["pair flip"]
+        assert choose_kernel("heat bath", a, 80, 320) == "heat bath"
+        # missing rows decide between the kernels of one chain only
+        without = choose_kernel("auto", a, 80, 320, row=1e9, cross=1e9)
+        with_rows = choose_kernel("auto", a, 80, 320)
+        assert without == with_rows or {without, with_rows} == set(MOVES["pair flip"])
+    assert pair_acceptance("heat bath", 0.5, 10) == pytest.approx(0.1)
+    assert pair_acceptance("heat bath", 1.0, 10) == 1.0
+    assert pair_acceptance("rejection free", 0.3, 10) == 0.3
+
+
+def test_automatic_follows_the_temperature_before(instance):
+    result = anneal(instance.problem, 8, SHORT, move="auto", random_state=0)
+    kernels, acceptance = result.kernels[0], result.acceptance[0]
+    last = 1.0
+    for kernel, accepted in zip(kernels, acceptance):
+        assert kernel == choose_kernel("auto", last, 8, 32)
+        last = pair_acceptance(kernel, accepted, 8)
+    assert kernels[-1] == "rejection free"
+    assert len(set(kernels)) >= 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"move": "swap"}, "move is one of pair flip, auto, .*; got 'swap'"),
+        ({"n_pairs": 0}, "n_pairs must be between 1 and 8; got 0"),
+        ({"n_pairs": 9}, "n_pairs must be between 1 and 8; got 9"),
+        ({"n_pairs": 1.5}, "n_pairs must be an integer; got 1.5"),
+    ],
+)
+def test_bad_arguments(instance, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        anneal(instance.problem, 8, SHORT, **arguments)

@@ -1,0 +1,37 @@
+import numpy as np
+from numba import njit
+from scipy import stats
+
+from l0anneal.engine.rng import _next, below, stream, uniform
+
+
+def test_reference_vector():
+    """The first outputs of xoshiro256++ from the state 1, 2, 3, 4, as published with it."""
+    state = np.array([1, 2, 3, 4], dtype=np.uint64)
+    expected = [41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205]
+    assert [int(_next(state)) for _ in expected] == expected
+
+
+@njit
+def _fill(state, n, integers, floats):
+    for i in range(integers.size):
+        integers[i] = below(state, n)
+        floats[i] = uniform(state)
+
+
+def test_uniform_laws():
+    integers, floats = np.empty(10**6, dtype=np.int64), np.empty(10**6)
+    for n in (1, 2, 7, 1000):
+        _fill(stream(np.random.SeedSequence(n)), n, integers, floats)
+        assert integers.min() >= 0
+        assert integers.max() == n - 1
+        assert stats.chisquare(np.bincount(integers)).pvalue > 1e-3 or n == 1
+        assert floats.min() >= 0
+        assert floats.max() < 1
+        assert stats.kstest(floats, "uniform").pvalue > 1e-3
+
+
+def test_streams_of_children_differ():
+    seeds = np.random.SeedSequence(0).spawn(3)
+    states = [tuple(stream(seed)) for seed in seeds]
+    assert len(set(states)) == 3

@@ -1,0 +1,267 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
+
+from helpers.reference import enumerate_supports, random_problem
+from l0anneal import (
+    SparseProblem,
+    SubsetPathDisplay,
+    anneal,
+    choose_size,
+    path_search,
+    selection,
+    subset_path,
+)
+from l0anneal.samplers.path_search import best_of_every_size
+from l0anneal.samplers.plotting import new_figure
+
+
+def planted(seed=0, m=80, n=25, noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, n)) + 1.0
+    return X, 3.0 + X[:, [2, 7, 11]] @ [1.5, -1.0, 0.8] + noise * rng.standard_normal(m)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def path(data):
+    return subset_path(*data, 8, cv=5, random_state=0)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "correlated", "duplicates", "badly scaled"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_every_size_is_the_enumerated_best(kind, fit_intercept):
+    for seed in range(2):
+        A, y = random_problem(np.random.default_rng(seed), 9, 10, kind)
+        path = subset_path(A, y, 5, fit_intercept=fit_intercept, random_state=seed)
+        centred = (A - A.mean(axis=0), y - y.mean()) if fit_intercept else (A, y)
+        for k in path.sizes:
+            supports, energies = enumerate_supports(*centred, k)
+            assert path.energies[k] == pytest.approx(energies.min(), rel=1e-9)
+            if kind != "duplicates":  # where the best is not unique
+                assert tuple(path.support(k)) == supports[int(np.argmin(energies))]
+
+
+def test_annealing_alone_finds_the_enumerated_best(monkeypatch):
+    monkeypatch.setattr(path_search, "ENUMERATED", 0)
+    for seed in range(3):
+        A, y = random_problem(np.random.default_rng(seed), 30, 12)
+        supports = best_of_every_size(SparseProblem(A, y), 4, seed)
+        everything, energies = enumerate_supports(A, y, 4)
+        assert tuple(supports[4]) == everything[int(np.argmin(energies))]
+
+
+def test_never_worse_for_one_column_more_and_least_squares_throughout(data, path):
+    X, y = data
+    assert np.all(np.diff(path.energies) <= 0)
+    np.testing.assert_array_equal(path.sizes, np.arange(9))
+    for k in path.sizes[1:]:
+        model = LinearRegression().fit(X[:, path.support(k)], y)
+        np.testing.assert_allclose(path.coefs[k, path.support(k)], model.coef_, rtol=1e-8)
+        assert np.count_nonzero(path.coefs[k]) == k
+        assert path.intercepts[k] == pytest.approx(model.intercept_)
+        residual = y - model.predict(X[:, path.support(k)])
+        assert path.energies[k] == pytest.approx(0.5 * residual @ residual)
+
+
+def test_as_good_as_annealing_each_size():
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((60, 120)), rng.standard_normal(60)
+    path = subset_path(A, y, 16, fit_intercept=False, random_state=0)
+    problem = SparseProblem(A, y)
+    for k in (4, 8, 12, 16):
+        assert path.energies[k] <= 1.03 * anneal(problem, k, random_state=0).energy
+
+
+def test_a_path_ends_where_the_columns_do():
+    A = np.random.default_rng(0).standard_normal((20, 3)) @ np.ones((3, 3)) + np.eye(20, 3)
+    A = np.hstack([A, 2 * A])
+    path = subset_path(A, np.arange(20.0), 6, random_state=0)
+    assert path.sizes.tolist() == [0, 1, 2, 3]
+    assert len(best_of_every_size(SparseProblem(A, np.arange(20.0)), 6, 0)) == 4
+
+
+def test_a_time_limit_leaves_a_whole_path(data):
+    path = subset_path(*data, 8, time_limit=1e-9, random_state=0)
+    assert path.sizes.size == 9
+    assert np.all(np.diff(path.energies) <= 0)
+
+
+def test_one_seed_one_path_for_any_number_of_jobs(data, path):
+    for n_jobs in (1, 2):
+        again = subset_path(*data, 8, cv=5, n_jobs=n_jobs, random_state=0)
+        np.testing.assert_array_equal(again.coefs, path.coefs)
+        np.testing.assert_array_equal(again.criteria["cv"], path.criteria["cv"])
+    assert again.seed == 0
+
+
+@pytest.mark.parametrize("criterion", ["evidence", "ebic", "cv"])
+def test_criteria_choose_the_true_size(path, criterion):
+    assert choose_size(path, criterion) == 3
+
+
+def test_criteria_by_hand(data, path):
+    n, p = data[0].shape
+    rss = 2 * path.energies
+    bic = n * np.log(rss / n) + (path.sizes + 1) * np.log(n)
+    np.testing.assert_allclose(path.criteria["bic"], bic)
+    choices = [np.prod([(p - i) / (i + 1) for i in range(k)]) for k in path.sizes]
+    np.testing.assert_allclose(path.criteria["ebic"], bic + 2 * np.log(choices))
+
+
+def test_evidence_by_quadrature():
+    """Of one column, against a numerical integral over its coefficient."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 12))
+    x /= np.linalg.norm(x)
+    grid = np.linspace(-40, 40, 200001)
+    best = -np.inf
+    for ridge in np.geomspace(1e-3, 1e3, 120):
+        energy = 0.5 * (y @ y - (x @ y) ** 2 / (1 + ridge))
+        T = 2 * energy / y.size
+        fit = np.sum((y[:, None] - x[:, None] * grid[::100]) ** 2, axis=0)
+        fit = np.interp(grid, grid[::100], fit)
+        density = np.exp(-0.5 * (fit + ridge * grid**2) / T) * np.sqrt(ridge / (2 * np.pi * T))
+        integral = np.sum(density) * (grid[1] - grid[0]) * T ** (-0.5 * y.size)
+        best = max(best, np.log(integral))
+    constant = 0.5 * y.size * (np.log(y.size) - 1.0)  # what is left out for all supports alike
+    path = subset_path(x[:, None], y, 1, fit_intercept=False, random_state=0)
+    prior = np.log(0.5)  # of one column being there, under Beta(½, ½)
+    assert -0.5 * path.criteria["evidence"][1] - prior + constant == pytest.approx(best, abs=1e-2)
+
+
+def test_leave_one_out_is_that_of_explicit_refits(data):
+    X, y = planted(m=20)
+    for options in ({}, {"always_include": [5]}, {"fit_intercept": False}):
+        path = subset_path(X, y, 4, random_state=0, **options)
+        for i in range(path.sizes.size):
+            S = path.supports[i]
+            errors = []
+            for out in range(y.size):
+                rest = np.arange(y.size) != out
+                A = X[:, S]
+                if options.get("fit_intercept", True):
+                    A = np.column_stack([np.ones(y.size), A])
+                x = np.linalg.lstsq(A[rest], y[rest], rcond=None)[0]
+                errors.append(y[out] - A[out] @ x)
+            assert path.leave_one_out[i] == pytest.approx(np.mean(np.square(errors)))
+
+
+def test_leave_one_out_with_a_ridge():
+    X, y = planted(m=20)
+    path = subset_path(X, y, 2, alpha=4.0, fit_intercept=False, random_state=0)
+    S, errors = path.supports[2], []
+    for out in range(20):
+        A, rest = X[:, S], np.arange(20) != out
+        x = np.linalg.solve(A[rest].T @ A[rest] + 4.0 * np.eye(2), A[rest].T @ y[rest])
+        errors.append(y[out] - A[out] @ x)
+    assert path.leave_one_out[2] == pytest.approx(np.mean(np.square(errors)))
+
+
+def test_cross_validation_selects_anew_in_each_fold():
+    # columns of pure noise: selected once, on all rows, they would seem to predict
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 200)), rng.standard_normal(60)
+    folds = list(KFold(5).split(X))
+    path = subset_path(X, y, 5, cv=folds, random_state=0)
+    honest = path.criteria["cv"]
+    once = np.zeros(6)
+    for train, test in folds:
+        for k in range(6):
+            S = path.support(k)
+            A = np.column_stack([np.ones(60), X[:, S]])
+            x = np.linalg.lstsq(A[train], y[train], rcond=None)[0]
+            once[k] += np.mean((y[test] - A[test] @ x) ** 2) / 5
+    assert once[5] < 0.7 * once[0]
+    assert honest[5] > 1.1 * honest[0]
+    assert choose_size(path, "cv") < 5
+    assert np.argmin(path.leave_one_out) == 5  # and that is why leaving one out does not choose
+
+
+def test_cross_validation_by_hand(data):
+    X, y = data
+    folds = list(KFold(4).split(X))
+    path = subset_path(X, y, 2, cv=folds, random_state=0)
+    errors = []
+    for train, test in folds:
+        own = subset_path(X[train], y[train], 2, random_state=1)
+        errors.append(
+            np.mean((y[test, None] - X[test] @ own.coefs.T - own.intercepts) ** 2, axis=0)
+        )
+    np.testing.assert_allclose(path.criteria["cv"], np.mean(errors, axis=0))
+    np.testing.assert_allclose(path.cv_error, np.std(errors, axis=0, ddof=1) / 2)
+
+
+def test_one_standard_error_rule(path):
+    values, error = path.criteria["cv"], path.cv_error
+    limit = values.min() + error[np.argmin(values)]
+    k = choose_size(path, "cv")
+    assert values[k] <= limit
+    assert np.all(values[:k] > limit)
+
+
+def test_dense_sparse_and_named_data_have_the_same_path(data, path):
+    X, y = data
+    names = [f"c{j}" for j in range(X.shape[1])]
+    sparse = subset_path(scipy.sparse.csr_array(X), y, 8, cv=5, random_state=0)
+    named = subset_path(pd.DataFrame(X, columns=names), y, 8, cv=5, random_state=0)
+    for other in (sparse, named):
+        np.testing.assert_allclose(other.coefs, path.coefs, rtol=1e-7, atol=1e-10)
+        for name in selection.CRITERIA:
+            np.testing.assert_allclose(other.criteria[name], path.criteria[name], rtol=1e-8)
+        np.testing.assert_allclose(other.leave_one_out, path.leave_one_out, rtol=1e-8)
+    assert named.feature_names == tuple(names)
+
+
+def test_always_included_columns_are_in_every_support(data):
+    path = subset_path(*data, 5, always_include=[0, 24], cv=3, random_state=0)
+    assert path.sizes.tolist() == [2, 3, 4, 5]
+    assert all({0, 24} <= set(S) for S in path.supports)
+    assert set(path.support(5)) == {0, 2, 7, 11, 24}
+
+
+def test_the_display_draws_on_the_axes_it_is_given(path):
+    figure = new_figure(12, 4)
+    axes = figure.subplots(1, 3)
+    display = SubsetPathDisplay.from_path(path, axes=axes)
+    assert display.figure_ is figure
+    assert display.axes_ == tuple(axes)
+    assert display.chosen_ == 3
+    fit, criterion, coefficients = axes
+    np.testing.assert_allclose(fit.lines[0].get_ydata(), 2 * path.distortions)
+    np.testing.assert_allclose(criterion.lines[0].get_ydata(), path.criteria["cv"])
+    assert len(criterion.collections) == 1  # the band
+    assert "chosen: k = 3" in [text.get_text() for text in criterion.get_legend().get_texts()]
+    assert all(ax.get_xlabel() == "number of columns k" and ax.get_ylabel() for ax in axes)
+    assert {text.get_text() for text in coefficients.texts} >= {"2", "7", "11"}
+    with pytest.raises(ValueError, match="three axes"):
+        SubsetPathDisplay.from_path(path, axes=axes[:2])
+
+
+def test_bad_arguments(data, path):
+    X, y = data
+    with pytest.raises(ValueError, match="number of features, 25; got 26"):
+        subset_path(X, y, 26)
+    with pytest.raises(ValueError, match="too many for 10 samples: at most 9"):
+        subset_path(X[:10], y[:10], 12)
+    with pytest.raises(ValueError, match="integer"):
+        subset_path(X, y, 2.0)
+    with pytest.raises(ValueError, match="between 2 folds"):
+        subset_path(X, y, 2, cv=1)
+    with pytest.raises(ValueError, match="alpha"):
+        subset_path(X, y, 2, alpha=-1.0)
+    with pytest.raises(ValueError, match="NaN"):
+        subset_path(np.where(X > 1, np.nan, X), y, 2)
+    with pytest.raises(ValueError, match="one of evidence, bic"):
+        choose_size(path, "aic")
+    with pytest.raises(ValueError, match="without cross-validation"):
+        choose_size(subset_path(X, y, 2, random_state=0), "cv")
+    with pytest.raises(ValueError, match="sizes from 0 to 8; got 9"):
+        path.support(9)

@@ -1,0 +1,1 @@
+"""Slow reference implementations and small data shared by the tests."""

@@ -1,0 +1,208 @@
+import numpy as np
+import pytest
+from scipy import stats
+from tqdm.auto import tqdm
+
+from l0anneal import EvidenceResult, SparseProblem, ensembles, evidence_anneal
+from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.engine.moves import new_tally
+from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
+from l0anneal.engine.rng import stream
+from l0anneal.engine.workspace import Workspace
+from l0anneal.samplers.evidence.chain import EvidenceChain, Model, Prior
+from l0anneal.samplers.evidence.posterior import Posterior
+
+
+@pytest.mark.parametrize(("alpha", "rho_hat"), [(0.8, 0.2), (0.8, 0.5), (0.6, 0.3)])
+def test_noiseless_plans_are_found_without_being_told_anything(alpha, rho_hat):
+    found = 0
+    for seed in range(5):
+        instance = ensembles.planted(200, alpha, rho_hat, support="fixed", random_state=seed)
+        result = evidence_anneal(instance.problem, max_messages=0, random_state=seed, n_samples=10)
+        recovered = instance.mse(result.coef) < 1e-6
+        assert (result.state == "found") == recovered  # success shows itself
+        found += recovered
+    assert found >= 4
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    instance = ensembles.planted(200, 0.6, 0.05, sigma_xi2=1e-3, support="fixed", random_state=4)
+    return instance, evidence_anneal(instance.problem, random_state=0)
+
+
+def test_noise_is_inferred(noisy):
+    instance, result = noisy
+    assert result.state == "noise"
+    # relative standard error of a variance from M − k residuals
+    error = np.sqrt(2 / (instance.y.size - instance.support.size))
+    assert result.noise_variance == pytest.approx(1e-3, rel=4 * error)
+    strong = np.flatnonzero(np.abs(instance.truth) > 0.4)
+    assert set(strong) <= set(result.support.tolist())
+    assert np.all(result.inclusion_probability[strong] > 0.9)
+
+
+def test_posterior_is_consistent(noisy):
+    instance, result = noisy
+    p = result.inclusion_probability
+    assert p.min() >= 0
+    assert p.max() <= 1
+    assert result.size_posterior.sum() == pytest.approx(1)
+    mean_size = np.arange(result.size_posterior.size) @ result.size_posterior
+    assert p.sum() == pytest.approx(mean_size, abs=1.0)
+    assert instance.mse(result.averaged_coef) < 2 * instance.mse(result.coef)
+    x, energy = instance.problem.least_squares(result.support)
+    np.testing.assert_array_equal(result.coef[result.support], x)
+    assert result.energy == energy
+    inside = np.abs(result.averaged_coef - instance.truth) < 4 * result.coef_std + 1e-3
+    assert inside.mean() > 0.97
+
+
+def test_one_of_a_group_of_like_columns_is_chosen():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((100, 60))
+    A[:, 1:4] = A[:, :1] + 0.03 * rng.standard_normal((100, 3))  # four that no data can tell apart
+    y = A[:, 0] + A[:, 30] + rng.standard_normal(100)
+    result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    assert result.inclusion_probability[:4].max() < 0.5
+    assert result.inclusion_probability[:4].sum() > 0.9
+    assert np.sum(result.support < 4) == 1
+    assert 30 in result.support
+
+
+def test_pure_noise_has_no_columns():
+    instance = ensembles.noise_only(200, 0.5, random_state=0)
+    result = evidence_anneal(instance.problem, random_state=0)
+    assert result.support.size <= 2
+    assert result.noise_variance == pytest.approx(1.0, rel=0.4)
+
+
+def test_known_noise_prior_and_size():
+    instance = ensembles.planted(100, 0.6, 0.05, sigma_xi2=1e-3, support="fixed", random_state=4)
+    result = evidence_anneal(instance.problem, noise_variance=1e-3, rho=0.05, random_state=0)
+    assert result.noise_variance == pytest.approx(1e-3, rel=1e-9)
+    assert result.rho == 0.05
+    fixed = evidence_anneal(instance.problem, 5, random_state=0)
+    assert fixed.support.size == 5
+    assert fixed.inclusion_probability.sum() == pytest.approx(5)
+    strong = np.flatnonzero(np.abs(instance.truth) > 0.4)
+    assert strong.size >= 1
+    assert set(strong) <= set(fixed.support.tolist())
+
+
+def test_scale_and_seed_and_files(noisy, tmp_path):
+    instance, result = noisy
+    again = evidence_anneal(instance.problem, random_state=0)
+    np.testing.assert_array_equal(again.inclusion_probability, result.inclusion_probability)
+    scaled = evidence_anneal(SparseProblem(4.0 * instance.A, 0.5 * instance.y), random_state=0)
+    np.testing.assert_array_equal(scaled.support, result.support)
+    np.testing.assert_allclose(scaled.averaged_coef, result.averaged_coef / 8, rtol=1e-9)
+    assert scaled.noise_variance == pytest.approx(result.noise_variance / 4)
+    result.save(tmp_path / "r.npz")
+    loaded = EvidenceResult.load(tmp_path / "r.npz")
+    for name in result.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(result, name))
+    assert loaded.trajectory.identical(result.trajectory)
+    assert "noise" in loaded.summary()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_nonzero": 999}, "between 0 and N"),
+        ({"rho": 1.5}, "probability"),
+        ({"rho": (1.0, -1.0)}, "Beta law"),
+        ({"noise_variance": -1.0}, "noise_variance"),
+        ({"tau": 0}, "tau"),
+        ({"n_samples": 1.5}, "n_samples"),
+    ],
+)
+def test_bad_arguments(noisy, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        evidence_anneal(noisy[0].problem, **arguments)
+
+
+@pytest.fixture
+def settled():
+    """A chain in the middle of sampling under a slab of two humps."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 12))
+    problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(40))
+    chain = EvidenceChain(
+        Model(problem, None, Prior(), None), 0.05, np.random.SeedSequence(0), tqdm(disable=True)
+    )
+    chain.temperature, chain.rho = 0.01, 0.3
+    chain.workspace.fill(4, np.arange(12))
+    chain.set_slab(0.02, 0.3, np.ones(4))
+    return chain
+
+
+def test_probabilities_and_moments_given_the_other_columns(settled):
+    """Against the Gaussian model itself, both signs of a column in turn."""
+    chain, T, v, m = settled, 0.01, 0.02, 0.3
+    problem = chain.problem
+    A = problem.A / problem.column_norms
+    y = problem.y / np.sqrt(problem.unit_energy)
+
+    def log_density(columns, signs):
+        covariance = T * np.eye(40) + v * A[:, columns] @ A[:, columns].T
+        return stats.multivariate_normal(m * A[:, columns] @ signs, covariance).logpdf(y)
+
+    for _ in range(3):
+        list(chain.sweeps(1))
+        p, mean, square = Posterior(chain)._conditional()
+        for j in range(12):
+            others = [i for i in chain.workspace.support if i != j]
+            signs = chain.signs[others]
+            logs, means, squares = [], [], []
+            for sign in (-1.0, 1.0):
+                both, columns = np.append(signs, sign), [*others, j]
+                logs.append(log_density(columns, both))
+                inverse = np.linalg.inv(A[:, columns].T @ A[:, columns] + T / v * np.eye(len(both)))
+                x = inverse @ (A[:, columns].T @ y + T / v * m * both)
+                means.append(x[-1])
+                squares.append(x[-1] ** 2 + T * inverse[-1, -1])
+            weights = np.exp(logs - np.max(logs)) / np.sum(np.exp(logs - np.max(logs)))
+            odds = 0.3 / 0.7 * 0.5 * np.sum(np.exp(logs - log_density(others, signs)))
+            assert p[j] == pytest.approx(odds / (1.0 + odds), abs=1e-9)
+            assert mean[j] == pytest.approx(weights @ means, abs=1e-9)
+            assert square[j] == pytest.approx(weights @ squares, abs=1e-9)
+
+
+def test_no_column_is_likely_to_join_where_there_is_no_room(settled):
+    settled.cap(settled.n_inside)
+    p, _, _ = Posterior(settled)._conditional()
+    assert np.count_nonzero(p) == settled.n_inside
+
+
+def test_a_new_ridge_after_a_direct_kernel_needs_no_rows(monkeypatch):
+    """Where the Gram matrix is not whole, the support's rows are not there then."""
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((40, 80)), rng.standard_normal(40)
+    direct = Workspace(SparseProblem(A, y), 40)
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    by_rows = Workspace(SparseProblem(A, y), 40)
+    for workspace in (direct, by_rows):
+        workspace.set_ridge(0.1)
+        law = (10.0, np.log(0.1), -1.0, 0.0, np.zeros(80))
+        state = stream(np.random.SeedSequence(0))
+        workspace.run(evidence_flip_direct, state, *law, 30, 2000, new_tally())
+        workspace.set_ridge(0.2)
+    assert np.any(by_rows.tableau.row_of[by_rows.support] < 0)
+    for workspace in (direct, by_rows):
+        workspace.complete()
+    np.testing.assert_array_equal(direct.support, by_rows.support)
+    for name in ("x", "r", "gamma"):
+        expected, found = (getattr(w.tableau, name) for w in (direct, by_rows))
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_equal_columns_one_is_chosen(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((30, 12))
+    A = np.column_stack((A, A[:, 1]))
+    y = A[:, :3] @ [0.5, -1.0, 1.0] + 0.3 * rng.standard_normal(30)
+    support = evidence_anneal(SparseProblem(A, y), random_state=seed).support
+    assert np.linalg.matrix_rank(A[:, support]) == support.size
+    assert np.isin([1, 12], support).sum() == 1

@@ -1,0 +1,147 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search, sparse_encode
+from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.engine.pivots import add, swap
+from l0anneal.engine.tableau import careful_swap, delta_swap, inverse_row
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_finds_the_best_of_all_supports(seed):
+    rng = np.random.default_rng(seed)
+    problem = SparseProblem(rng.standard_normal((8, 12)), rng.standard_normal(8))
+    for k in (1, 3, 5):
+        best = min(problem.energy(list(S)) for S in combinations(range(12), k))
+        result = kick_search(problem, k, n_kicks=200, random_state=seed)
+        assert result.energy == pytest.approx(best, rel=1e-9)
+        x, energy = problem.least_squares(result.support)
+        np.testing.assert_array_equal(result.coef[result.support], x)
+        assert result.energy == energy
+
+
+@pytest.fixture(scope="module")
+def noise():
+    return ensembles.noise_only(100, 0.5, random_state=3).problem
+
+
+def test_it_never_ends_above_where_it_began(noise):
+    start = kick_search(noise, 20, n_kicks=0, random_state=0)
+    short = kick_search(noise, 20, n_kicks=30, random_state=0)
+    long = kick_search(noise, 20, n_kicks=300, random_state=0)
+    assert long.energy <= short.energy <= start.energy
+    assert long.energy < start.energy
+    # a descent has ended: no exchange of one column lowers the energy
+    for i in long.support:
+        others = np.setdiff1d(np.arange(100), long.support)
+        rest = np.setdiff1d(long.support, [i])
+        assert all(noise.energy([*rest, j]) >= long.energy * (1 - 1e-9) for j in others[::7])
+    again = kick_search(noise, 20, n_kicks=0, initial_support=long.support)
+    assert again.energy == long.energy
+
+
+def test_one_seed_one_result(noise, tmp_path):
+    first = kick_search(noise, 20, n_kicks=50, n_chains=3, random_state=5)
+    threads = kick_search(noise, 20, n_kicks=50, n_chains=3, n_jobs=2, random_state=5)
+    np.testing.assert_array_equal(first.chain_supports, threads.chain_supports)
+    timed = kick_search(noise, 20, n_chains=2, time_limit=0.2, random_state=5)
+    replayed = kick_search(noise, 20, n_chains=2, n_kicks=timed.n_kicks, random_state=5)
+    np.testing.assert_array_equal(timed.chain_supports, replayed.chain_supports)
+    assert not np.array_equal(
+        first.chain_supports[1],
+        kick_search(noise, 20, n_chains=2, random_state=6).chain_supports[1],
+    )
+    first.save(tmp_path / "r.npz")
+    loaded = KickResult.load(tmp_path / "r.npz")
+    for name in first.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(first, name))
+    assert "kicks        50, 50, 50" in loaded.summary()
+
+
+def test_rows_on_demand_find_the_same(noise, monkeypatch):
+    whole = kick_search(noise, 10, n_kicks=100, random_state=0)
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", 20 * 8 * 100)  # rows have to make way
+    rows = SparseProblem(noise.A, noise.y)
+    assert not rows.gram_is_whole
+    assert kick_search(rows, 10, n_kicks=100, random_state=0).energy == pytest.approx(
+        whole.energy, rel=1e-9
+    )
+
+
+def test_an_exact_fit_ends_the_search():
+    instance = ensembles.planted(100, 0.7, 0.1, support="fixed", random_state=0)
+    result = kick_search(instance.problem, 10, n_kicks=10**9, random_state=0)
+    np.testing.assert_array_equal(result.support, instance.support)
+    again = kick_search(instance.problem, 10, n_kicks=10**6, random_state=0)
+    np.testing.assert_array_equal(again.n_kicks, result.n_kicks)  # not a matter of the clock
+    assert kick_search(instance.problem, 10, n_kicks=3, time_limit=60.0).n_kicks[0] <= 3
+    verdict = diagnose(result, instance.problem)
+    assert verdict.verdict == "exact"
+
+
+def test_chains_are_judged(noise):
+    two = kick_search(noise, 20, n_kicks=2, n_chains=2, random_state=0)
+    assert diagnose(two).verdict in ("trapped", "doubtful")
+    alone = kick_search(noise, 20, n_kicks=2, random_state=0)
+    assert diagnose(alone).verdict == "unknown"
+    compared = diagnose(alone, noise)
+    assert "second chain" in compared.reasons[0]
+    assert np.isfinite(compared.gauge)
+
+
+@pytest.mark.parametrize("k", [0, 1, 12])
+def test_sizes_at_the_ends(k):
+    rng = np.random.default_rng(0)
+    problem = SparseProblem(rng.standard_normal((20, 12)), rng.standard_normal(20))
+    result = kick_search(problem, k, n_kicks=20, random_state=0)
+    assert result.support.size == k
+    assert result.energy == pytest.approx(problem.energy(result.support))
+
+
+def test_duplicates_and_zeros_are_passed_over():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 10))
+    A = np.hstack((A, A[:, :5], np.zeros((30, 2))))
+    problem = SparseProblem(A, rng.standard_normal(30))
+    result = kick_search(problem, 8, n_kicks=50, random_state=0)
+    assert np.linalg.matrix_rank(A[:, result.support]) == 8
+    with pytest.raises(ValueError, match="exceeds the rank"):
+        kick_search(problem, 11, n_kicks=5)
+
+
+def test_a_greedy_start_that_leads_nowhere_is_given_up():
+    angles = np.array([-2e-4, 0.0, 2e-4])  # the first choice is the middle one: nothing joins it
+    problem = SparseProblem(np.vstack((np.cos(angles), np.sin(angles))), [1.0, 0.0])
+    assert kick_search(problem, 2, n_kicks=1, random_state=0).support.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_nonzero": 101}, "between 0 and N"),
+        ({"n_kicks": -1}, "n_kicks"),
+        ({"n_kicks": [1, 2, 3], "n_chains": 2}, "3 numbers for 2"),
+        ({"n_chains": 0}, "n_chains"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"initial_support": [1, 1, 2]}, "at most once"),
+        ({"on_interrupt": "ignore"}, "on_interrupt"),
+    ],
+)
+def test_bad_arguments(noise, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        kick_search(noise, **{"n_nonzero": 3} | arguments)
+
+
+def test_pivots_are_compiled_for_one_signature():
+    """A literal among the arguments would have them compiled again, at seconds each.
+
+    What is loaded from the cache is not seen: this speaks where kernels are compiled afresh.
+    """
+    rng = np.random.default_rng(0)
+    kick_search(SparseProblem(rng.standard_normal((20, 30)), np.ones(20)), 3, random_state=0)
+    sparse_encode(rng.standard_normal((2, 10)), rng.standard_normal((15, 10)), 3, random_state=0)
+    for kernel in (add, swap, delta_swap, careful_swap, inverse_row):
+        assert len(kernel.signatures) <= 1
