@@ -6,7 +6,6 @@ import pytest
 from helpers.reference import admissible, off_span, qr_energy, random_problem
 from helpers.results import assert_same
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
-from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.engine.kernel_choice import KERNELS, MOVES, choose_kernel, operations, pair_acceptance
 from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange, delta_exchange
@@ -15,6 +14,7 @@ from l0anneal.engine.moves.row import joins_easily, slot_terms, swap_row
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import CAREFUL, SINGULARITY, delta_swap, drift
 from l0anneal.engine.workspace import Workspace
+from l0anneal.problem import sparse_problem as problem_module
 
 SHORT = Schedule.geometric(0.1, 1e3, n=30, tau=3)
 

@@ -15,8 +15,8 @@ from l0anneal import (
     selection,
     subset_path,
 )
+from l0anneal._util.figures import new_figure
 from l0anneal.samplers.path_search import best_of_every_size
-from l0anneal.samplers.plotting import new_figure
 
 
 def planted(seed=0, m=80, n=25, noise=0.5):

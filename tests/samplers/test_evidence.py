@@ -4,11 +4,11 @@ from scipy import stats
 from tqdm.auto import tqdm
 
 from l0anneal import EvidenceResult, SparseProblem, ensembles, evidence_anneal
-from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
+from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model, Prior
 from l0anneal.samplers.evidence.posterior import Posterior
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search, sparse_encode
-from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.engine.pivots import add, swap
 from l0anneal.engine.tableau import careful_swap, delta_swap, inverse_row
+from l0anneal.problem import sparse_problem as problem_module
 
 
 @pytest.mark.parametrize("seed", range(5))

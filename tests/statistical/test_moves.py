@@ -7,7 +7,6 @@ from scipy import stats
 from helpers.law import LEVEL, law_p_value, nearly_independent
 from helpers.reference import enumerate_supports, gibbs_law, off_span, qr_energy, random_problem
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
-from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.engine.moves import (
     heat_bath,
     multi_flip,
@@ -20,6 +19,7 @@ from l0anneal.engine.moves.outcome import ACCEPTED
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import ENERGY
 from l0anneal.engine.workspace import Workspace
+from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.problem.admissibility import PIVOT
 
 MOVES = {

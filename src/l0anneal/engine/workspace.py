@@ -64,6 +64,16 @@ class Workspace:
         )
 
     @property
+    def size(self) -> int:
+        """K, the number of columns in the support."""
+        return int(self.tableau.counts[SIZE])
+
+    @property
+    def unit_energy(self) -> float:
+        """The tableau's running energy, counted from the empty support, in the engine's units."""
+        return float(self.tableau.values[ENERGY])
+
+    @property
     def support(self) -> NDArray[np.int64]:
         """The present support, sorted."""
         return np.sort(self.tableau.inside[: self.tableau.counts[SIZE]])

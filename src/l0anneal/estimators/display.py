@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.estimators.path import SubsetPath, choose_size
-from l0anneal.samplers.plotting import COLORS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from l0anneal._util.figures import COLORS
 from l0anneal.reproduction.analysis import Theory, mean_and_error
-from l0anneal.samplers.plotting import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

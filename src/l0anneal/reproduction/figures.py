@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Theory, entropy, mean_and_error
 from l0anneal.reproduction.drawing import (
     T_LABEL,
@@ -18,7 +19,6 @@ from l0anneal.reproduction.drawing import (
     size_style,
     thin,
 )
-from l0anneal.samplers.plotting import COLORS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Theory, fitted_order, mean_and_error
 from l0anneal.reproduction.drawing import T_LABEL, Data, finish, points
 from l0anneal.reproduction.paper import RHOS
-from l0anneal.samplers.plotting import COLORS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

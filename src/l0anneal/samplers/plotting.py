@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from l0anneal._util.figures import COLORS, new_figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -16,34 +18,11 @@ if TYPE_CHECKING:
     from l0anneal.samplers.tempering.result import TemperResult
 
 __all__ = [
-    "COLORS",
-    "new_figure",
     "plot_anneal",
     "plot_population",
     "plot_schedule",
     "plot_tempering",
 ]
-
-# Okabe and Ito's palette: told apart also by colour-blind readers
-COLORS = {
-    "blue": "#0072B2",
-    "orange": "#E69F00",
-    "green": "#009E73",
-    "red": "#D55E00",
-    "purple": "#CC79A7",
-    "sky": "#56B4E9",
-    "black": "#000000",
-}
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """A figure that belongs to no window, so that it works in threads and on servers."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
