@@ -43,7 +43,7 @@ def collect(n_instances, densities="prior", first=0, n=200, alpha=0.5):
         rho_hat = DENSITIES[densities](rng)
         noise = np.exp(rng.uniform(np.log(0.005), np.log(0.05)))
         instance = ensembles.planted(n, alpha, rho_hat, 1.0, noise, random_state=1000 + s)
-        result = evidence_anneal(instance.problem, random_state=s, n_samples=1000)
+        result = evidence_anneal(instance.problem, random_state=s, n_draws=1000)
         p[i], truth[i] = result.inclusion_probability, instance.truth != 0
     return p, truth
 

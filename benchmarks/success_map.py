@@ -23,7 +23,7 @@ RATIOS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 COOLED_ON = Schedule.paper(n=181)
 SOLVERS = {
     "evidence annealing, told nothing": lambda i, k, s: (
-        evidence_anneal(i.problem, random_state=s, max_attempts=3, n_samples=10).coef
+        evidence_anneal(i.problem, random_state=s, max_attempts=3, n_draws=10).coef
     ),
     "the paper's annealing, told k": lambda i, k, s: (
         anneal(i.problem, k, COOLED_ON, random_state=s).coef

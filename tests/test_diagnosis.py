@@ -15,7 +15,7 @@ from l0anneal import (
     solve,
     temper,
 )
-from l0anneal.diagnosis import gauge
+from l0anneal.diagnosis import disagreement
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_the_papers_hard_case_is_trapped(trapped):
     instance, result = trapped
     found = diagnose(result)
     assert found.verdict == "trapped"
-    assert 0.2 < found.gauge < 1.0
+    assert 0.2 < found.disagreement < 1.0
     assert instance.mse(result.coef) > 0.01
     assert any("evidence" in advice for advice in found.advice)
     assert np.isnan(found.hysteresis)
@@ -42,7 +42,7 @@ def test_the_papers_easy_case_is_good():
     )
     found = diagnose(result)
     assert found.verdict in ("exact", "agreed")
-    assert found.gauge < 1e-3
+    assert found.disagreement < 1e-3
     assert not found.advice
 
 
@@ -55,7 +55,7 @@ def test_with_the_problem_a_single_chain_is_given_company_and_heated_back(trappe
     assert 0 < found.fell_behind < 1e-2
     assert found.hysteresis > 0.1
     again = diagnose(single, instance.problem)
-    assert (again.gauge, again.hysteresis) == (found.gauge, found.hysteresis)
+    assert (again.disagreement, again.hysteresis) == (found.disagreement, found.hysteresis)
 
 
 def test_a_slow_hot_run_is_in_equilibrium():
@@ -70,10 +70,10 @@ def test_a_slow_hot_run_is_in_equilibrium():
     )
 
 
-def test_the_gauge():
-    assert gauge(np.array([[1.0, 0.0], [1.0, 0.0]])) == 0.0
-    assert gauge(np.array([[1.0, 0.0], [0.0, 1.0]])) == 1.0
-    assert np.isnan(gauge(np.ones((1, 3))))
+def test_disagreement():
+    assert disagreement(np.array([[1.0, 0.0], [1.0, 0.0]])) == 0.0
+    assert disagreement(np.array([[1.0, 0.0], [0.0, 1.0]])) == 1.0
+    assert np.isnan(disagreement(np.ones((1, 3))))
 
 
 def test_the_other_samplers():

@@ -1,40 +1,43 @@
-"""Is an answer to be trusted? Functions of results, with theory beside them.
+"""Functions that tell how far a result can be trusted, with theory for comparison.
 
-Whether a run is trapped does not show in its energy, and heating it back does not tell either: above
+The energy of a run does not show whether it is trapped, and heating it back does not tell either: above
 the transition the metastable branch *is* equilibrium. Independent chains tell. With the coefficients x_a
 of chain a,
 
     D = ⟨‖x_a − x_b‖²⟩ / 2N over pairs of chains,      Q = ⟨‖x_a‖²⟩ / N,
 
-the *gauge* D/Q goes to 0 where all chains find the same signal and is of order one where each is trapped
-by itself.
+the *disagreement* D/Q vanishes where all chains find the same signal and is of order one where each of
+them is trapped by itself.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import singledispatch
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util.blas import one_blas_thread
+from l0anneal._util.seeds import stream_of
+from l0anneal.engine.warm_up import warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.annealing.anneal import anneal
-from l0anneal.samplers.annealing.chain import Chain, Run
+from l0anneal.samplers.annealing.chain import Chain, Settings
 from l0anneal.samplers.annealing.result import AnnealResult
 from l0anneal.samplers.evidence.result import EvidenceResult
 from l0anneal.samplers.kicks.result import KickResult
 from l0anneal.samplers.kicks.search import kick_search
 from l0anneal.samplers.population.result import PopulationResult
-from l0anneal.samplers.search_result import SearchResult
+from l0anneal.samplers.result import SearchResult
+from l0anneal.samplers.run import Run
 from l0anneal.samplers.tempering.result import TemperResult
 
-__all__ = ["Diagnosis", "diagnose"]
+__all__ = ["Diagnosis", "diagnose", "disagreement"]
 
-AGREE, DISAGREE = 0.02, 0.2  # of the gauge D/Q
+AGREE, DISAGREE = 0.02, 0.2  # of the disagreement D/Q
 EXACT = 1e-10  # of the signal's energy
 
 Floats = NDArray[np.float64]
@@ -49,23 +52,23 @@ class Diagnosis:
     verdict : {"exact", "agreed", "doubtful", "trapped", "unknown"}
         exact: fewer columns than samples represent the signal. agreed: independent chains found the
         same coefficients. trapped: they did not. doubtful: something in between, or the sampler's own
-        tests speak against it. unknown: there is one chain only.
-    gauge : float
+        tests speak against the result. unknown: there is only one chain.
+    disagreement : float
         D/Q of the chains; NaN for a single one.
     hysteresis : float
-        Largest lag of the cooling behind the heating back, as a fraction of the distortion; NaN if the
-        problem was not given.
+        By how much the cooling lagged behind the heating back, at most, as a fraction of the
+        distortion; NaN if the problem was not given.
     fell_behind : float
-        Temperature below which the run lagged; NaN if it did not or is not known.
+        Temperature below which the run lagged; NaN if it did not, or if that is not known.
     distortion, theory_distortion : float
-        ε of the run, and the least one that replica theory (RS, at freezing) gives for k columns of a
-        random dictionary of the same shape and a signal without structure.
+        ε of the run, and the least one that replica theory (replica symmetric, at freezing) gives for k
+        columns of a random dictionary of the same shape and a signal without structure.
     reasons, advice : tuples of str
-        In words.
+        The verdict's reasons, and what to do next.
     """
 
     verdict: str
-    gauge: float = math.nan
+    disagreement: float = math.nan
     hysteresis: float = math.nan
     fell_behind: float = math.nan
     distortion: float = math.nan
@@ -80,18 +83,30 @@ class Diagnosis:
         lines += [f"advice       {advice}" for advice in self.advice]
         return "\n".join(lines)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict, its reasons and the advice as plain data that JSON can hold."""
+        return {
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "advice": list(self.advice),
+        }
+
 
 def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
-    """Say in words and numbers how far a result can be trusted, and what to do next.
+    """Tell how far a result can be trusted, and what to do next.
 
     Parameters
     ----------
     result : AnnealResult, KickResult, EvidenceResult, PopulationResult or TemperResult
         What a sampler returned.
     problem : SparseProblem, optional
-        The problem it was run on. With it, a single chain is given a second one for comparison, and
-        an annealing is heated back to see where it fell out of equilibrium; that takes about as long
+        The problem that was solved. If it is given, a single chain gets a second one for comparison,
+        and an annealing is heated back to see where it fell out of equilibrium; this takes about as long
         as the run did.
+
+    Returns
+    -------
+    Diagnosis
 
     Examples
     --------
@@ -101,21 +116,17 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
     >>> diagnose(result).verdict
     'exact'
     """
-    if isinstance(result, AnnealResult):
-        return _of_annealing(result, problem)
-    if isinstance(result, KickResult):
-        return _of_kicks(result, problem)
-    if isinstance(result, EvidenceResult):
-        return _of_evidence(result)
-    if isinstance(result, PopulationResult):
-        return _of_population(result)
-    if isinstance(result, TemperResult):
-        return _of_tempering(result)
-    raise ValueError(f"diagnose takes what a sampler returned; got {type(result).__name__}")
+    return _diagnose(result, problem)
 
 
-def gauge(coefs: Floats) -> float:
-    """D/Q of the chains' coefficient vectors, the rows; NaN for fewer than two."""
+def disagreement(coefs: Floats) -> float:
+    """Return D/Q of the chains' coefficient vectors, the rows; NaN for fewer than two.
+
+    Examples
+    --------
+    >>> disagreement(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    1.0
+    """
     if len(coefs) < 2:
         return math.nan
     q = float(np.mean(np.sum(coefs**2, axis=1)))
@@ -123,11 +134,17 @@ def gauge(coefs: Floats) -> float:
     return float(np.mean(pairs)) / q if q > 0 else 0.0
 
 
-# ---------------------------------------------------------------- annealing
+@singledispatch
+def _diagnose(result: Any, problem: SparseProblem | None) -> Diagnosis:
+    raise ValueError(f"diagnose needs what a sampler returned; got {type(result).__name__}")
 
 
-def _of_annealing(result: AnnealResult, problem: SparseProblem | None) -> Diagnosis:
-    said = _Findings(result)
+# ---------------------------------------------------------------- searches for k columns
+
+
+@_diagnose.register
+def _annealing(result: AnnealResult, problem: SparseProblem | None) -> Diagnosis:
+    findings = _Findings(result)
     coefs = result.chain_coefs
     if problem is not None and len(coefs) == 1:
         other = anneal(
@@ -136,36 +153,25 @@ def _of_annealing(result: AnnealResult, problem: SparseProblem | None) -> Diagno
             result.schedule,
             move=result.move,
             n_pairs=result.n_pairs,
-            random_state=np.random.SeedSequence(result.seed, spawn_key=(1,)),
+            random_state=stream_of(result.seed, "second opinion"),
         )
-        coefs = said.a_second_chain(coefs, other.coef)
-    value = said.of_agreement(coefs)
-    behind = _ageing(result, problem) if problem is not None else {}
+        coefs = findings.add_second_chain(coefs, other.coef)
+    behind = _heated_back(result, problem) if problem is not None else {}
+    findings.judge(coefs)
     if behind:
         if math.isnan(behind["fell_behind"]):
-            said.reasons.append("heating back retraces the cooling: the run was in equilibrium")
+            findings.reasons.append("heating back retraces the cooling: the run was in equilibrium")
         else:
-            said.reasons.append(
+            findings.reasons.append(
                 f"below T = {behind['fell_behind']:.2g} the cooling lags behind the heating back, by up "
                 f"to {behind['hysteresis']:.0%} of the distortion: the run fell out of equilibrium there"
             )
-    theory = said.of_theory()
-    said.advise("cool more slowly: a larger tau, or time_limit")
-    return Diagnosis(
-        verdict=said.verdict,
-        gauge=value,
-        hysteresis=behind.get("hysteresis", math.nan),
-        fell_behind=behind.get("fell_behind", math.nan),
-        distortion=result.distortion,
-        theory_distortion=theory,
-        reasons=tuple(said.reasons),
-        advice=tuple(said.advice),
-        curves=behind.get("curves", {}),
-    )
+    return findings.conclude("cool more slowly: a larger tau, or time_limit", **behind)
 
 
-def _of_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
-    said = _Findings(result)
+@_diagnose.register
+def _kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
+    findings = _Findings(result)
     coefs = result.chain_coefs
     if problem is not None and len(coefs) == 1:
         other = kick_search(
@@ -173,46 +179,40 @@ def _of_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
             result.support.size,
             n_kicks=[0, int(result.n_kicks[0])],
             n_chains=2,
-            random_state=np.random.SeedSequence(result.seed, spawn_key=(1,)),
+            random_state=stream_of(result.seed, "second opinion"),
         )
-        coefs = said.a_second_chain(coefs, other.chain_coefs[1])
-    value = said.of_agreement(coefs)
-    theory = said.of_theory()
-    said.advise("search longer: a larger n_kicks, or time_limit")
-    return Diagnosis(
-        verdict=said.verdict,
-        gauge=value,
-        distortion=result.distortion,
-        theory_distortion=theory,
-        reasons=tuple(said.reasons),
-        advice=tuple(said.advice),
-    )
+        coefs = findings.add_second_chain(coefs, other.chain_coefs[1])
+    findings.judge(coefs)
+    return findings.conclude("search longer: a larger n_kicks, or time_limit")
 
 
 class _Findings:
-    """The words about a search for k columns, as they come together."""
+    """The findings about a search for k columns, as they accumulate."""
 
     def __init__(self, result: SearchResult) -> None:
         self.result = result
         self.verdict = "unknown"
+        self.disagreement = math.nan
         self.reasons: list[str] = []
         self.advice: list[str] = []
 
-    def a_second_chain(self, coefs: Floats, other: Floats) -> Floats:
+    def add_second_chain(self, coefs: Floats, other: Floats) -> Floats:
+        """Put the coefficients of a second chain below the others."""
         self.reasons.append("a second chain was run for comparison")
         return np.vstack((coefs, other))
 
-    def of_agreement(self, coefs: Floats) -> float:
-        """The verdict; returns D/Q."""
-        result, value = self.result, gauge(coefs)
+    def judge(self, coefs: Floats) -> None:
+        """Find the verdict from the coefficients of the chains."""
+        result, value = self.result, disagreement(coefs)
         m, k = result.n_samples, result.support.size
+        self.disagreement = value
         if result.energy <= EXACT * result.signal_energy and k < m:
             self.verdict = "exact"
             self.reasons.append(
                 f"{k} columns, fewer than the {m} samples, leave nothing of the signal"
             )
             if value > DISAGREE:
-                self.reasons.append(f"though not all chains found them (D/Q = {value:.2g})")
+                self.reasons.append(f"although not all chains found them (D/Q = {value:.2g})")
         elif math.isnan(value):
             self.reasons.append("a single chain cannot tell whether it is trapped")
             self.advice.append("run n_chains=2 or more, or give diagnose the problem")
@@ -227,92 +227,102 @@ class _Findings:
                 f"{len(coefs)} chains ended with different coefficients (D/Q = {value:.2g}; 0: the "
                 "same, 1: nothing in common)"
             )
-        return value
 
-    def of_theory(self) -> float:
-        """Compare with a signal without structure; returns the distortion of theory."""
+    def conclude(self, first_advice: str, **more: Any) -> Diagnosis:
+        """Compare with theory, add advice, and return the diagnosis."""
+        theory = self._compare_with_theory()
+        if self.verdict in ("trapped", "doubtful"):
+            self.advice += [
+                first_advice,
+                "if k is a guess, try a smaller one: it suppresses metastable states",
+                "if the signal is sparse, try evidence_anneal, which is not caught in this trap",
+            ]
+        if self.result.interrupted:
+            self.advice.append("the run was cut short: let it run to its end")
+        return Diagnosis(
+            verdict=self.verdict,
+            disagreement=self.disagreement,
+            distortion=self.result.distortion,
+            theory_distortion=theory,
+            reasons=tuple(self.reasons),
+            advice=tuple(self.advice),
+            **more,
+        )
+
+    def _compare_with_theory(self) -> float:
+        """Compare with a signal without structure; return the distortion of theory."""
         result = self.result
         n, m, k = result.n_columns, result.n_samples, result.support.size
         theory = _noise_limit(m / n, k / n, result.signal_energy / m)
         if math.isfinite(theory):
             ratio = result.distortion / theory
-            what = (
+            comparison = (
                 "far below it: the signal has structure"
                 if ratio < 0.5
-                else "near it: nothing here that k random columns could not do"
+                else "near it: k random columns could do as well"
                 if ratio < 2
                 else "above it: a longer run would find better columns"
             )
             self.reasons.append(
                 f"distortion {result.distortion:.3g}; the limit for a signal without structure is "
-                f"{theory:.3g} (random dictionary): {what}"
+                f"{theory:.3g} (random dictionary): {comparison}"
             )
         return theory
 
-    def advise(self, first: str) -> None:
-        """What to do next."""
-        if self.verdict in ("trapped", "doubtful"):
-            self.advice.append(first)
-            self.advice.append(
-                "if k is a guess, try a smaller one: it suppresses metastable states"
-            )
-            self.advice.append(
-                "if the signal is sparse: evidence_anneal, which is not caught in this trap"
-            )
-        if self.result.interrupted:
-            self.advice.append("the run was cut short: let it end")
 
-
-def _ageing(result: AnnealResult, problem: SparseProblem) -> dict[str, Any]:
-    """Heat back along the schedule from where it ended; compare with the way down."""
-    k = result.support.size
+def _heated_back(result: AnnealResult, problem: SparseProblem) -> dict[str, Any]:
+    """Heat along the schedule from where the run ended, and compare with the way down."""
     steps = [
         (mu, tau, energy)
         for (mu, tau), energy in zip(result.schedule, result.mean_energy[0])
         if np.isfinite(energy)
     ]
-    run = Run(
+    settings = Settings(
         problem,
-        k,
-        result.seed,
+        result.support.size,
         result.chain_supports[0],
         result.move,
         result.n_pairs,
-        False,
-        False,
-        {},
+        polish=False,
+        keep_samples=False,
+        observables={},
     )
-    back = Chain(run, 2**32 - 2)
-    with one_blas_thread():
+    with Run(random_state=result.seed) as run:
+        run.compile(warm_up, result.move)
+        back = Chain(run, settings, run.stream("annealing heated back"))
         back.begin()
         for mu, tau, _ in reversed(steps):
             back.step(mu, tau)
     mu = np.array([step[0] for step in steps])
     down = np.array([step[2] for step in steps])
     up = np.array(back.mean_energy[::-1])
-    # both means fluctuate; neighbouring temperatures are averaged to see a lag and not noise
-    width = max(1, len(mu) // 10)
+    curves = {"mu": mu, "down": down / result.n_samples, "up": up / result.n_samples}
+    lag, lagging = _lag(down, up, 1e-6 * result.signal_energy)
+    first = int(np.argmax(lagging))
+    fell_behind = math.nan
+    if lagging.any():
+        fell_behind = 1.0 / mu[first] if mu[first] > 0 else math.inf
+    return {"hysteresis": float(np.max(lag)), "fell_behind": fell_behind, "curves": curves}
+
+
+def _lag(down: Floats, up: Floats, least: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return by how much the cooling lags, as a part of the energy, and where that is significant.
+
+    Both means fluctuate, so neighbouring temperatures are averaged. Energies below ``least`` count as
+    ``least``.
+    """
+    width = max(1, len(down) // 10)
     window = np.ones(width) / width
-    least = 1e-6 * result.signal_energy  # a lag that small is none
     lag = np.convolve(down - up, window, "same") / np.maximum(
         np.convolve(up, window, "same"), least
     )
     hot = lag[: len(lag) // 4]
     noise = float(np.sqrt(np.mean(hot**2))) if hot.size else 0.0
-    lagging = lag > max(0.1, 3.0 * noise)
-    curves = {"mu": mu, "down": down / result.n_samples, "up": up / result.n_samples}
-    if not lagging.any():
-        return {"hysteresis": float(np.max(lag)), "fell_behind": math.nan, "curves": curves}
-    first = int(np.argmax(lagging))
-    return {
-        "hysteresis": float(np.max(lag)),
-        "fell_behind": 1.0 / mu[first] if mu[first] > 0 else math.inf,
-        "curves": curves,
-    }
+    return lag, lag > max(0.1, 3.0 * noise)
 
 
 def _noise_limit(alpha: float, rho: float, mean_square: float) -> float:
-    """Least distortion of a structureless signal, from replica theory; NaN where it has none."""
+    """Return the least distortion of a structureless signal by replica theory, or NaN."""
     from l0anneal.theory import ReplicaSymmetric
 
     if not 0 < rho < min(alpha, 1.0) or not mean_square > 0:
@@ -327,53 +337,57 @@ def _noise_limit(alpha: float, rho: float, mean_square: float) -> float:
 # ---------------------------------------------------------------- the other samplers
 
 
-def _of_evidence(result: EvidenceResult) -> Diagnosis:
+@_diagnose.register
+def _evidence(result: EvidenceResult, problem: SparseProblem | None) -> Diagnosis:
     if result.state == "found":
         return Diagnosis(
             "exact",
             distortion=result.distortion,
             reasons=(f"{result.support.size} columns leave nothing of the signal",),
         )
+    if result.state == "trapped":
+        return Diagnosis(
+            "trapped",
+            distortion=result.distortion,
+            reasons=("slower attempts still find a lower noise level: none is the true one",),
+            advice=(
+                "give more time: a larger tau, or time_limit",
+                "collect more samples: these are too few to tell signal from noise",
+            ),
+        )
     p = result.inclusion_probability
     unsure = int(np.sum((p > 0.05) & (p < 0.95)))
-    reasons = [f"cooled to a noise variance of {result.noise_variance:.3g} and sampled there"]
-    if result.state == "noise":
-        reasons.append(f"{unsure} columns have a probability between .05 and .95")
-        few = result.support.size <= 0.25 * result.n_samples
-        return Diagnosis(
-            "agreed" if few else "doubtful",
-            distortion=result.distortion,
-            reasons=tuple(reasons),
-            advice=()
-            if few
-            else ("many columns and noise look alike: give more time, or the noise_variance",),
-        )
+    few = result.support.size <= 0.25 * result.n_samples
     return Diagnosis(
-        "trapped",
+        "agreed" if few else "doubtful",
         distortion=result.distortion,
-        reasons=("slower attempts still find a lower noise level: none is the true one",),
-        advice=(
-            "give more time: a larger tau, or time_limit",
-            "more samples than these are needed",
+        reasons=(
+            f"cooled to a noise variance of {result.noise_variance:.3g} and sampled there",
+            f"{unsure} columns have a probability between .05 and .95",
         ),
+        advice=()
+        if few
+        else ("many columns can look like noise: give more time, or the noise_variance",),
     )
 
 
-def _of_population(result: PopulationResult) -> Diagnosis:
+@_diagnose.register
+def _population(result: PopulationResult, problem: SparseProblem | None) -> Diagnosis:
     trusted = bool(np.all(result.trusted))
     families = int(result.n_families[-1])
     return Diagnosis(
         "agreed" if trusted else "doubtful",
         distortion=result.distortion,
         reasons=(f"{families} families survive to the cold end",),
-        advice=() if trusted else ("a larger population, or more sweeps at each temperature",),
+        advice=() if trusted else ("use a larger population, or more sweeps at each temperature",),
     )
 
 
-def _of_tempering(result: TemperResult) -> Diagnosis:
+@_diagnose.register
+def _tempering(result: TemperResult, problem: SparseProblem | None) -> Diagnosis:
     return Diagnosis(
         "doubtful" if result.refusals else "agreed",
         distortion=result.distortion,
         reasons=result.refusals or (f"{result.round_trips} round trips from hot to cold and back",),
-        advice=("more sweeps",) if result.refusals else (),
+        advice=("run more sweeps",) if result.refusals else (),
     )

@@ -1,16 +1,16 @@
-"""The front door: with k the lowest distortion for the time given, without k the evidence."""
+"""Solve a problem with the sampler that suits it."""
 
 from __future__ import annotations
 
 from joblib import effective_n_jobs
 
-from l0anneal._util.checks import check_time_limit
 from l0anneal._util.seeds import RandomState
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.anneal import evidence_anneal
 from l0anneal.samplers.evidence.result import EvidenceResult
 from l0anneal.samplers.kicks.result import KickResult
 from l0anneal.samplers.kicks.search import kick_search
+from l0anneal.samplers.run import OnInterrupt
 
 __all__ = ["solve"]
 
@@ -25,32 +25,37 @@ def solve(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
 ) -> KickResult | EvidenceResult:
-    """Find the best columns for a signal: the sampler and its settings are chosen for you.
+    """Find the best columns for a signal, with a sampler and settings that suit the problem.
 
     Parameters
     ----------
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     n_nonzero : int, optional
-        k, how many columns. If it is not known, the evidence sampler finds how many there are, and
-        how sure each of them is.
+        k, the number of columns. If it is not given, evidence annealing finds how many columns matter
+        and how sure each of them is.
     time_limit : float, optional
-        Seconds. With k the run fills them, 2 by default: more time, less distortion. It ends before
-        that where nothing of the signal is left, and without k as soon as it knows.
+        Wall-clock seconds of the whole call, without the compilation of kernels. With k the run fills
+        them, 2 by default: more time, less distortion. It ends earlier if nothing of the signal is left.
+        Without k it ends as soon as the columns are found.
     n_jobs : int, optional
-        With k: threads, each with a chain of its own (−1: all cores). Unlike elsewhere in this package
-        they change the result: more cores, more chains.
+        With k: the number of threads, each with a chain of its own (−1: all cores). Unlike elsewhere in
+        this package it changes the result: more threads, more chains.
     random_state : None, int, SeedSequence or Generator
-        With k, the result's ``n_kicks`` and ``seed``, given to `kick_search`, give it again exactly.
+        With k, the result's ``n_kicks`` and ``seed``, given to `kick_search`, replay the run exactly;
+        without k, its ``schedule`` and ``seed``, given to `evidence_anneal`, do.
     progress : bool
-        Show a bar.
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best columns found so far.
 
     Returns
     -------
     KickResult or EvidenceResult
-        With k or without. Either has ``support``, ``coef``, ``distortion`` and ``summary()``, and can
-        be given to `diagnose`.
+        With or without k. Both have ``support``, ``coef``, ``distortion``, ``summary()`` and ``plot()``,
+        and can be given to `diagnose`.
 
     Examples
     --------
@@ -64,10 +69,14 @@ def solve(
     >>> solve(SparseProblem(A, y), 2, time_limit=0.2, random_state=0).support
     array([ 5, 50])
     """
-    check_time_limit(time_limit)
     if n_nonzero is None:
         return evidence_anneal(
-            problem, time_limit=time_limit, random_state=random_state, progress=progress
+            problem,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=progress,
+            on_interrupt=on_interrupt,
         )
     return kick_search(
         problem,
@@ -77,5 +86,5 @@ def solve(
         time_limit=DEFAULT_SECONDS if time_limit is None else time_limit,
         random_state=random_state,
         progress=progress,
-        on_interrupt="return",
+        on_interrupt=on_interrupt,
     )

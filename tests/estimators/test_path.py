@@ -17,6 +17,7 @@ from l0anneal import (
 )
 from l0anneal._util.figures import new_figure
 from l0anneal.samplers.path_search import best_of_every_size
+from l0anneal.samplers.run import Run
 
 
 def planted(seed=0, m=80, n=25, noise=0.5):
@@ -53,7 +54,8 @@ def test_annealing_alone_finds_the_enumerated_best(monkeypatch):
     monkeypatch.setattr(path_search, "ENUMERATED", 0)
     for seed in range(3):
         A, y = random_problem(np.random.default_rng(seed), 30, 12)
-        supports = best_of_every_size(SparseProblem(A, y), 4, seed)
+        with Run(random_state=seed) as run:
+            supports = best_of_every_size(run, SparseProblem(A, y), 4).supports
         everything, energies = enumerate_supports(A, y, 4)
         assert tuple(supports[4]) == everything[int(np.argmin(energies))]
 
@@ -85,7 +87,9 @@ def test_a_path_ends_where_the_columns_do():
     A = np.hstack([A, 2 * A])
     path = subset_path(A, np.arange(20.0), 6, random_state=0)
     assert path.sizes.tolist() == [0, 1, 2, 3]
-    assert len(best_of_every_size(SparseProblem(A, np.arange(20.0)), 6, 0)) == 4
+    with Run(random_state=0) as run:
+        found = best_of_every_size(run, SparseProblem(A, np.arange(20.0)), 6)
+    assert len(found.supports) == 4
 
 
 def test_a_time_limit_leaves_a_whole_path(data):

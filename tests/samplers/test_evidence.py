@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from scipy import stats
-from tqdm.auto import tqdm
 
 from l0anneal import EvidenceResult, SparseProblem, ensembles, evidence_anneal
 from l0anneal.engine.moves import new_tally
@@ -11,6 +10,7 @@ from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import sparse_problem as problem_module
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model, Prior
 from l0anneal.samplers.evidence.posterior import Posterior
+from l0anneal.samplers.run import Run
 
 
 @pytest.mark.parametrize(("alpha", "rho_hat"), [(0.8, 0.2), (0.8, 0.5), (0.6, 0.3)])
@@ -18,7 +18,7 @@ def test_noiseless_plans_are_found_without_being_told_anything(alpha, rho_hat):
     found = 0
     for seed in range(5):
         instance = ensembles.planted(200, alpha, rho_hat, support="fixed", random_state=seed)
-        result = evidence_anneal(instance.problem, max_messages=0, random_state=seed, n_samples=10)
+        result = evidence_anneal(instance.problem, max_messages=0, random_state=seed, n_draws=10)
         recovered = instance.mse(result.coef) < 1e-6
         assert (result.state == "found") == recovered  # success shows itself
         found += recovered
@@ -128,9 +128,8 @@ def settled():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((40, 12))
     problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(40))
-    chain = EvidenceChain(
-        Model(problem, None, Prior(), None), 0.05, np.random.SeedSequence(0), tqdm(disable=True)
-    )
+    model = Model(problem, None, Prior(), None)
+    chain = EvidenceChain(Run(random_state=0), model, 0.05, np.random.SeedSequence(0))
     chain.temperature, chain.rho = 0.01, 0.3
     chain.workspace.fill(4, np.arange(12))
     chain.set_slab(0.02, 0.3, np.ones(4))

@@ -89,7 +89,7 @@ def test_chains_are_judged(noise):
     assert diagnose(alone).verdict == "unknown"
     compared = diagnose(alone, noise)
     assert "second chain" in compared.reasons[0]
-    assert np.isfinite(compared.gauge)
+    assert np.isfinite(compared.disagreement)
 
 
 @pytest.mark.parametrize("k", [0, 1, 12])

@@ -67,8 +67,8 @@ def test_evidence_annealing_takes_the_guess_only_if_it_is_exact():
     np.testing.assert_array_equal(alone.support, instance.support)
 
     noisy = ensembles.planted(200, 0.7, 0.05, sigma_xi2=1e-3, support="fixed", random_state=0)
-    seeded = evidence_anneal(noisy.problem, n_samples=10, random_state=0)
-    alone = evidence_anneal(noisy.problem, n_samples=10, max_messages=0, random_state=0)
+    seeded = evidence_anneal(noisy.problem, n_draws=10, random_state=0)
+    alone = evidence_anneal(noisy.problem, n_draws=10, max_messages=0, random_state=0)
     assert seeded.schedule.messages > 0
     np.testing.assert_array_equal(seeded.averaged_coef, alone.averaged_coef)
 

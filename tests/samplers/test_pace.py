@@ -33,13 +33,13 @@ class Clock:
         return self.now
 
 
-def run_TimedPace(plan, limit, cost, fill, fluctuating=1.0):
+def paced_run(pace, limit, cost, fill, fluctuating=1.0):
     """Let a run of known cost per sweep be paced; return its steps and the time it took."""
     clock = Clock()
-    pace = TimedPace(plan, limit, lambda mu: np.full(mu.shape, 1.0), fill, clock)
+    timed = TimedPace(pace, limit, lambda mu: np.full(mu.shape, 1.0), fill, clock)
     steps = []
     energies = None
-    while (step := pace.next(energies)) is not None:
+    while (step := timed.next(energies)) is not None:
         steps.append(step)
         mu, tau = step
         clock.now += tau * cost(mu)
@@ -47,35 +47,35 @@ def run_TimedPace(plan, limit, cost, fill, fluctuating=1.0):
     return steps, clock.now
 
 
-PLAN = Schedule.geometric(1.0, 100.0, n=50, tau=10)
+STEPS = Schedule.geometric(1.0, 100.0, n=50, tau=10)
 
 
 @pytest.mark.parametrize("cost", [0.1, 1.0, 5.0])
-def test_a_plan_is_stretched_or_cut_to_the_time(cost):
+def test_a_schedule_is_stretched_or_cut_to_the_time(cost):
     """The cost that it was told is 1; the real one is found on the way, and differs by μ."""
-    steps, took = run_TimedPace(FixedPace(PLAN), 1000.0, lambda mu: cost / (1 + 0.01 * mu), True)
+    steps, took = paced_run(FixedPace(STEPS), 1000.0, lambda mu: cost / (1 + 0.01 * mu), True)
     assert 950 <= took <= 1000 + 10 * cost
-    assert [mu for mu, _ in steps] == list(PLAN.mu)
+    assert [mu for mu, _ in steps] == list(STEPS.mu)
 
 
-def test_without_filling_a_plan_is_never_stretched():
-    steps, took = run_TimedPace(FixedPace(PLAN), 10_000.0, lambda mu: 1.0, False)
-    assert steps == list(PLAN)
+def test_without_filling_a_schedule_is_never_stretched():
+    steps, took = paced_run(FixedPace(STEPS), 10_000.0, lambda mu: 1.0, False)
+    assert steps == list(STEPS)
     assert took == 500
-    steps, took = run_TimedPace(FixedPace(PLAN), 100.0, lambda mu: 1.0, False)
+    steps, took = paced_run(FixedPace(STEPS), 100.0, lambda mu: 1.0, False)
     assert took <= 100
     assert len(steps) == 50
 
 
 def test_temperatures_are_left_out_where_there_is_no_time_for_all():
-    steps, took = run_TimedPace(FixedPace(PLAN), 10.0, lambda mu: 1.0, True)
+    steps, took = paced_run(FixedPace(STEPS), 10.0, lambda mu: 1.0, True)
     assert took <= 11
     assert 5 <= len(steps) <= 11
     assert steps[-1][0] > 50
 
 
 def test_one_step_is_made_even_without_time():
-    steps, _ = run_TimedPace(FixedPace(PLAN), 0.0, lambda mu: 1.0, True)
+    steps, _ = paced_run(FixedPace(STEPS), 0.0, lambda mu: 1.0, True)
     assert len(steps) == 1
 
 
@@ -118,9 +118,7 @@ def test_an_adaptive_run_replays_and_does_not_depend_on_threads(instance, n_chai
 
 @pytest.mark.parametrize("schedule", [None, AdaptiveSchedule(), Schedule.paper(tau=1000)])
 def test_a_time_limited_annealing_replays(instance, schedule, monkeypatch):
-    monkeypatch.setattr(
-        "l0anneal.samplers.annealing.anneal.GRACE", 1e9
-    )  # however busy the machine is
+    monkeypatch.setattr("l0anneal.samplers.run.GRACE", 1e9)  # however busy the machine is
     first = anneal(instance.problem, 12, schedule, time_limit=0.3, n_chains=2, random_state=3)
     again = anneal(instance.problem, 12, first.schedule, n_chains=2, random_state=3)
     np.testing.assert_array_equal(again.mean_energy, first.mean_energy)
@@ -141,10 +139,9 @@ def test_a_time_limited_population_replays(instance):
 @pytest.mark.parametrize("size", [{"n_nonzero": 12}, {"sizes": (10, 12)}])
 def test_a_time_limited_replica_exchange_replays(instance, size):
     first = temper(instance.problem, time_limit=0.4, random_state=3, **size)
-    sweeps = {name: getattr(first, name) for name in ("n_sweeps", "n_pilot", "n_burn_in")}
-    if sweeps["n_pilot"] == 1:  # there was no time to find a ladder
-        sweeps["n_replicas"] = first.ladder.size
-    again = temper(instance.problem, random_state=3, **size, **sweeps)
+    names = ("n_sweeps", "n_pilot", "n_burn_in", "survey_tau", "n_replicas")
+    counts = {name: getattr(first, name) for name in names}
+    again = temper(instance.problem, random_state=3, **size, **counts)
     np.testing.assert_array_equal(again.mean_energy, first.mean_energy)
     np.testing.assert_array_equal(again.best_supports, first.best_supports)
 
@@ -185,7 +182,7 @@ def test_limits_are_seconds(instance):
     )
     for call in calls:
         for limit in (0.0, -1.0, np.inf, np.nan):
-            with pytest.raises(ValueError, match="time_limit is in seconds"):
+            with pytest.raises(ValueError, match="time_limit, in seconds, must be positive"):
                 call(limit)
     with pytest.raises(ValueError, match="speed must be positive"):
         AdaptiveSchedule(speed=0.0)

@@ -22,7 +22,7 @@ def instance():
 @pytest.fixture(scope="module")
 def result(instance):
     return population_anneal(
-        instance.problem, 6, population=100, n_sweeps=2, random_state=3, keep_samples=True
+        instance.problem, 6, population=100, tau=2, random_state=3, keep_samples=True
     )
 
 
@@ -44,11 +44,11 @@ def test_the_answer(instance, result):
 def test_one_seed_one_result_for_any_number_of_threads(instance, result):
     for n_jobs in (2, 3, -1):
         again = population_anneal(
-            instance.problem, 6, population=100, n_sweeps=2, random_state=3, n_jobs=n_jobs
+            instance.problem, 6, population=100, tau=2, random_state=3, n_jobs=n_jobs
         )
         assert_same(result, again)
     other = population_anneal(
-        instance.problem, 6, result.schedule, population=100, n_sweeps=2, random_state=4
+        instance.problem, 6, result.schedule, population=100, tau=2, random_state=4
     )
     assert not np.array_equal(other.log_g, result.log_g)
 
@@ -72,7 +72,7 @@ def test_rows_on_demand_give_the_same_for_any_number_of_threads(instance, monkey
                 SparseProblem(instance.A, instance.y),
                 6,
                 population=20,
-                n_sweeps=1,
+                tau=1,
                 mu_max=10.0,
                 random_state=0,
                 n_jobs=n_jobs,
@@ -152,7 +152,7 @@ def test_samples_must_be_asked_for(instance):
         ({"n_nonzero": 25}, "rank of A, which is 24"),
         ({"n_nonzero": 5, "population": 1}, "population must be an integer ≥ 2"),
         ({"n_nonzero": 5, "population": 2.5}, "population"),
-        ({"n_nonzero": 5, "n_sweeps": 0}, "n_sweeps"),
+        ({"n_nonzero": 5, "tau": 0}, "tau"),
         ({"n_nonzero": 5, "overlap": 1.0}, "overlap"),
         ({"n_nonzero": 5, "overlap": 0.0}, "overlap"),
         ({"n_nonzero": 5, "mu_max": -1.0}, "mu_max"),

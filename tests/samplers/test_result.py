@@ -1,7 +1,19 @@
+"""What all results have in common, and the trajectory of an annealing."""
+
 import numpy as np
 import pytest
 
-from l0anneal import AnnealResult, Schedule, anneal, ensembles
+from l0anneal import (
+    AnnealResult,
+    Schedule,
+    anneal,
+    ensembles,
+    evidence_anneal,
+    kick_search,
+    population_anneal,
+    subset_path,
+    temper,
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +95,57 @@ def test_summary_and_plot(result):
     figure = result.plot()
     assert len(figure.axes) == 3
     assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+
+
+@pytest.fixture(scope="module")
+def instance():
+    return ensembles.planted(40, 0.8, 0.1, sigma_xi2=0.05, support="fixed", random_state=3)
+
+
+RUNS = {
+    "anneal": lambda i, **run: anneal(i.problem, 4, Schedule.paper(10, 1), **run),
+    "kick_search": lambda i, **run: kick_search(i.problem, 4, n_kicks=5, **run),
+    "temper": lambda i, **run: temper(i.problem, 4, n_sweeps=20, **run),
+    "temper, sizes": lambda i, **run: temper(i.problem, sizes=(2, 4), n_sweeps=20, **run),
+    "population_anneal": lambda i, **run: population_anneal(i.problem, 4, population=20, **run),
+    "evidence_anneal": lambda i, **run: evidence_anneal(i.problem, n_draws=20, **run),
+    "subset_path": lambda i, **run: subset_path(i.A, i.y, 4, cv=3, **run),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_result_can_be_read_saved_and_drawn(instance, name, tmp_path):
+    result = RUNS[name](instance, random_state=1)
+    assert result.seed == 1
+    assert result.seconds > 0
+    assert result.interrupted is False
+    assert result.ended
+    assert result.ended in result.summary()
+    assert max(map(len, result.summary().splitlines())) <= 100
+    assert type(result).__name__ in repr(result)
+    assert len(repr(result).splitlines()) <= 15
+    html = result._repr_html_()
+    assert html.count("<tr>") == 1 + len(result.table()) > 1
+    assert result.to_dict()["seed"] == 1
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in result.plot().axes)
+    result.save(tmp_path / "result.npz")
+    loaded = type(result).load(tmp_path / "result.npz")
+    assert loaded.summary() == result.summary()
+    assert loaded.to_dict() == result.to_dict()
+    for field in result.__dataclass_fields__:
+        a, b = getattr(result, field), getattr(loaded, field)
+        assert type(a) is type(b), field
+        np.testing.assert_equal(b, a, err_msg=field)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_one_meaning_of_the_common_arguments(instance, name):
+    """A limit of an hour, two threads and a bar change nothing but the time that may be taken."""
+    arguments = {"n_jobs": 2, "progress": True, "on_interrupt": "return", "random_state": 1}
+    again = RUNS[name](instance, **arguments)
+    first = RUNS[name](instance, random_state=1)
+    assert again.to_dict() | {"seconds": 0} == first.to_dict() | {"seconds": 0}
+    with pytest.raises(ValueError, match="on_interrupt must be one of"):
+        RUNS[name](instance, on_interrupt="ignore")
+    with pytest.raises(ValueError, match="time_limit, in seconds"):
+        RUNS[name](instance, time_limit=0.0)

@@ -10,6 +10,7 @@ from helpers.law import LEVEL, law_p_value
 from helpers.reference import enumerate_supports, random_problem
 from l0anneal import Schedule, SparseProblem, ensembles, population_anneal
 from l0anneal.samplers.population.replicas import Replicas
+from l0anneal.samplers.run import Run
 from l0anneal.theory import ReplicaSymmetric
 
 CASES = [("gaussian", 3.0), ("duplicates", 0.7), ("correlated", 1.0), ("low rank", 1.5)]
@@ -39,7 +40,8 @@ def test_the_law_test_can_fail():
     """Controls: a temperature 10 % off, and the same sweeps without resampling, are seen."""
     A, y = random_problem(np.random.default_rng(5), 7, 10)
     assert law_p_value(A, y, 3, 3.0, cooled(A, y, 3, 1.1 * 3.0)) < 1e-6
-    with Replicas(SparseProblem(A, y), 3, 10_000, 0, None) as replicas:
+    with Run(random_state=0) as run:
+        replicas = Replicas(run, SparseProblem(A, y), 3, 10_000)
         for mu in np.linspace(0.0, 3.0, 3):
             replicas.sweep(mu, 1)
     assert law_p_value(A, y, 3, 3.0, replicas.supports) < 1e-6
@@ -63,7 +65,7 @@ def test_log_g_and_its_error_against_enumeration():
     problem, k, mu = SparseProblem(A, y), 4, 6.0
     log_g, energy = exact(A, y, k, mu)
     schedule = population_anneal(
-        problem, k, population=400, n_sweeps=2, mu_max=mu, random_state=0
+        problem, k, population=400, tau=2, mu_max=mu, random_state=0
     ).schedule
     runs = [
         population_anneal(problem, k, schedule, population=150, polish=False, random_state=seed)
@@ -98,7 +100,7 @@ def test_free_entropy_along_the_way(kind, n):
     A, y = random_problem(np.random.default_rng(7), n - 5, n, kind)
     k = 4
     result = population_anneal(
-        SparseProblem(A, y), k, population=1000, n_sweeps=2, mu_max=8.0, random_state=3
+        SparseProblem(A, y), k, population=1000, tau=2, mu_max=8.0, random_state=3
     )
     assert result.trusted.all()
     truth, energies = exact(A, y, k, np.array(result.schedule.mu))

@@ -1,31 +1,94 @@
-"""Results in files: arrays and one JSON header in an ``.npz``, never pickles."""
+"""Results in files: a dataclass as arrays and one JSON header in an ``.npz`` file, never as a pickle."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import types
+import typing
+from dataclasses import fields
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["read", "write"]
+__all__ = ["FORMAT", "load", "save"]
+
+FORMAT = 2  # raised whenever files of an earlier version can no longer be read
+Saved = TypeVar("Saved")
 
 
-def write(
-    path: str | PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Any]
-) -> None:
-    """Write a result of this kind; what `read` gives back is the same bit for bit."""
-    text = json.dumps({"format": f"l0anneal.{kind}/1", **header})
+def save(record: Any, path: str | PathLike[str]) -> None:
+    """Write a dataclass to a file; `load` returns an equal one, bit for bit.
+
+    Fields may be arrays, mappings or tuples of arrays, objects with ``to_dict`` and ``from_dict``, and
+    what JSON knows.
+    """
+    header: dict[str, Any] = {"format": f"l0anneal.{type(record).__name__}/{FORMAT}"}
+    arrays: dict[str, Any] = {}
+    for field in fields(record):
+        name, value = field.name, getattr(record, field.name)
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif isinstance(value, dict):
+            header[name] = list(value)
+            arrays |= {f"{name}.{key}": array for key, array in value.items()}
+        elif isinstance(value, tuple) and value and isinstance(value[0], np.ndarray):
+            header[name] = len(value)
+            arrays |= {f"{name}.{i}": array for i, array in enumerate(value)}
+        elif hasattr(value, "to_dict"):
+            header[name] = value.to_dict()
+        else:
+            header[name] = value
     with open(path, "wb") as file:
-        np.savez_compressed(file, header=np.array(text), **arrays)
+        np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
 
 
-def read(path: str | PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the header and the arrays that `write` wrote, or raise ValueError."""
+def load(kind: type[Saved], path: str | PathLike[str]) -> Saved:
+    """Read a dataclass of the given kind that `save` wrote, or raise ValueError."""
     with np.load(path, allow_pickle=False) as file:
         header = json.loads(str(file["header"])) if "header" in file else {}
-        if header.pop("format", None) != f"l0anneal.{kind}/1":
-            raise ValueError(f"{path} is not a saved {kind}")
-        return header, {name: file[name] for name in file if name != "header"}
+        _check_format(kind.__name__, str(header.get("format", "")), path)
+        arrays = {name: file[name] for name in file if name != "header"}
+    types_of = typing.get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        name, value = field.name, header.get(field.name)
+        expected = _not_none(types_of[name])
+        origin = typing.get_origin(expected) or expected
+        if name in arrays:
+            value = arrays[name]
+        elif value is not None and hasattr(expected, "from_dict"):
+            value = expected.from_dict(value)
+        elif origin is dict and value is not None:
+            value = {key: arrays[f"{name}.{key}"] for key in value}
+        elif origin is tuple and isinstance(value, int):
+            value = tuple(arrays[f"{name}.{i}"] for i in range(value))
+        elif origin is tuple and value is not None:
+            value = tuple(value)
+        values[name] = value
+    return kind(**values)
+
+
+def _not_none(expected: Any) -> Any:
+    """Return X of ``X | None``."""
+    if isinstance(expected, types.UnionType) or typing.get_origin(expected) is typing.Union:
+        return next(part for part in typing.get_args(expected) if part is not type(None))
+    return expected
+
+
+def _check_format(kind: str, found: str, path: str | PathLike[str]) -> None:
+    name, _, number = found.removeprefix("l0anneal.").rpartition("/")
+    if not found.startswith("l0anneal.") or not number.isdigit():
+        raise ValueError(f"{path} is not a saved {kind}: l0anneal did not write this file")
+    if name != kind:
+        raise ValueError(f"{path} is a saved {name}; a saved {kind} is needed: use {name}.load")
+    if int(number) > FORMAT:
+        raise ValueError(
+            f"{path} has format {number}, but this version of l0anneal reads format {FORMAT}: "
+            "update l0anneal"
+        )
+    if int(number) < FORMAT:
+        raise ValueError(
+            f"{path} has format {number} of an earlier version, but this version of l0anneal reads "
+            f"format {FORMAT}: run again with the same seed, or load it with that version"
+        )

@@ -1,18 +1,47 @@
-"""One seed, one result: whatever the caller gives as random state becomes one integer."""
+"""Random streams: one seed for a run, and a named stream for each use of randomness in it."""
 
 import numbers
 
 import numpy as np
 
-__all__ = ["RandomState", "child", "seed_of"]
+__all__ = ["STREAMS", "RandomState", "seed_of", "stream_of"]
 
 RandomState = None | int | np.random.SeedSequence | np.random.Generator
 
+# The spawn key of each stream. `...` stands for an index: of a chain, a replica, a rung, a fold. Results
+# depend on these numbers, so they never change; a new use of randomness gets a new name.
+STREAMS: dict[str, tuple[object, ...]] = {
+    "annealing chain": (...,),
+    "annealing rehearsal": (2**32 - 1,),
+    "annealing heated back": (2**32 - 2,),
+    "kick chain": (...,),
+    "kick start": (..., 1),
+    "second opinion": (1,),
+    "temper replica": (0, ...),
+    "temper exchange": (1,),
+    "temper start": (2, ...),
+    "temper survey": (3, ...),
+    "population replicas": (0,),
+    "population start": (1, ...),
+    "population resampling": (2,),
+    "evidence attempt": (...,),
+    "path annealing": (0,),
+    "path fold": (...,),
+    "path shuffle": (0, 0),
+    "coding": (),
+    "restart": (...,),
+}
 
-def seed_of(random_state: RandomState) -> int:
+
+def seed_of(random_state: RandomState | np.random.RandomState) -> int:
     """Return the integer that stands for ``random_state``; None draws a fresh one.
 
-    The same integer given again as random state gives the same result again.
+    The same integer, given again as random state, gives the same result.
+
+    Examples
+    --------
+    >>> seed_of(7)
+    7
     """
     if random_state is None:
         return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]
@@ -21,16 +50,28 @@ def seed_of(random_state: RandomState) -> int:
         return int.from_bytes(words.tobytes(), "little")
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
         if random_state < 0:
             raise ValueError(f"random_state must be ≥ 0; got {random_state}")
         return int(random_state)
     raise ValueError(
-        "random_state must be None, an integer, a SeedSequence or a Generator; "
+        "random_state must be None, an integer, a SeedSequence, a Generator or a RandomState; "
         f"got {random_state!r}"
     )
 
 
-def child(seed: int, *key: int) -> np.random.SeedSequence:
-    """Return the seed sequence of ``seed``'s descendant ``key``, independent of all others."""
-    return np.random.SeedSequence(seed, spawn_key=key)
+def stream_of(seed: int, name: str, *indices: int) -> np.random.SeedSequence:
+    """Return the seed sequence of a named stream of a run, independent of all its other streams.
+
+    Examples
+    --------
+    >>> stream_of(7, "kick start", 3).spawn_key
+    (3, 1)
+    """
+    given = iter(indices)
+    key = tuple(next(given) if part is ... else part for part in STREAMS[name])
+    if next(given, None) is not None:
+        raise ValueError(f"the stream {name!r} takes {STREAMS[name].count(...)} indices")
+    return np.random.SeedSequence(seed, spawn_key=key)  # type: ignore[arg-type]

@@ -246,9 +246,10 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):  # 
         The unit-norm atoms as rows, and their norms in the caller's units.
     signals : float array, one signal per row
     n_nonzero, n_kicks : int
+        With ``n_kicks`` = −1 the codes are those of the pursuit, without a descent.
     key : uint64 array of 4
         The seed. A signal's random stream depends on this and on the signal alone.
-    codes : float array of outside, one code per row
+    codes : float array of zeros, one code per row
     """
     n_atoms, n_features = atoms.shape
     y, residual = np.empty(n_features), np.empty(n_features)
@@ -282,7 +283,7 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):  # 
         first[:size] = t.inside[:size]
         begun = t.values[ENERGY]
         lowest = begun
-        if 0 < size < n_atoms and 0.5 / reach + begun > RESOLUTION:
+        if n_kicks >= 0 and 0 < size < n_atoms and 0.5 / reach + begun > RESOLUTION:
             _seed(state, key, y)
             _search(t, spare, n_kicks, state)
             lowest = spare.values[ENERGY]

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.engine.kernel_choice import KERNELS, pair_acceptance
 from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED, new_tally
 from l0anneal.engine.workspace import Workspace
 
-__all__ = ["Sweeps"]
+__all__ = ["Mover", "Sweeps"]
 
 
 class Sweeps:
@@ -83,3 +84,55 @@ class Sweeps:
             workspace.run(self.kernel, *self.before, stop, *self.after)
             workspace.pause()
             progress(int(self.tally[PROPOSED]) // n_columns - before // n_columns)
+
+
+class Mover:
+    """Moves a support from temperature to temperature, each time with the kernel that suits it.
+
+    The kernel for a temperature is chosen from the acceptance at the temperature before, see
+    `l0anneal.engine.kernel_choice`.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        The support to be moved.
+    state : uint64 array
+        The random stream.
+    move : str
+        One of `MOVES`.
+    n_pairs : int
+        For "multi flip".
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel at the last temperature.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: NDArray[np.uint64],
+        move: str = "pair flip",
+        n_pairs: int = 2,
+    ) -> None:
+        self.workspace, self.state, self.move, self.n_pairs = workspace, state, move, n_pairs
+        self.kernel = ""
+        self._last: Sweeps | None = None
+
+    def at(self, mu: float, n_sweeps: int) -> Sweeps:
+        """Return the sweeps at an inverse temperature, in the engine's units, ready to be run."""
+        acceptance = 1.0
+        if self._last is not None:
+            size = self.workspace.size
+            acceptance = pair_acceptance(self.kernel, self._last.acceptance, size)
+        self.kernel = self.workspace.choose_kernel(self.move, acceptance)
+        self._last = Sweeps(
+            self.workspace,
+            KERNELS[self.kernel],
+            self.state,
+            mu,
+            n_sweeps=n_sweeps,
+            n_pairs=self.n_pairs,
+        )
+        return self._last

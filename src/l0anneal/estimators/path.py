@@ -1,37 +1,34 @@
-"""Every size, and which one: the best support for each k, and criteria to choose k by."""
+"""The best support of every size, and the choice of one of them."""
 
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, gammaln
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.seeds import RandomState, child, seed_of
+from l0anneal._util.checks import check_choice, check_positive
+from l0anneal._util.seeds import RandomState
+from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
+from l0anneal.estimators.criteria import CRITERIA, criteria_of
 from l0anneal.problem.regression_data import Design
-from l0anneal.samplers.path_search import best_of_every_size
+from l0anneal.samplers.path_search import Supports, best_of_every_size
+from l0anneal.samplers.result import Record
+from l0anneal.samplers.run import OnInterrupt, Run
 
-__all__ = ["CRITERIA", "SubsetPath", "choose_size", "subset_path"]
+__all__ = ["Fold", "SubsetPath", "choose_size", "folds_of", "subset_path", "subset_path_in"]
 
-CRITERIA = ("evidence", "bic", "ebic", "cv")
-PERFECT = 1e-20  # a residual below this part of ‖y‖² is rounding, and log RSS stops there
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class SubsetPath:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SubsetPath(Record):
     """The best support of each size.
 
     Attributes
@@ -41,20 +38,25 @@ class SubsetPath:
     supports : tuple of ndarrays
         The columns chosen at each size, sorted, with those always included.
     energies : ndarray of shape (n_sizes,)
-        ½‖y − Xβ − β₀‖² (rows weighted, and with ½α‖β‖² if there is a ridge): never rising.
+        ½‖y − Xβ − β₀‖² (with weighted rows, and with ½α‖β‖² if there is a ridge); it never rises.
     coefs, intercepts : ndarrays of shape (n_sizes, n_columns) and (n_sizes,)
         Least squares on each support.
     criteria : dict of str to ndarray
-        By size, the lower the better: ``"evidence"`` (−2 log marginal likelihood of the support, slab
-        and noise variance at their best, with the prior of its size), ``"bic"``, ``"ebic"`` (with the
-        number of columns there were to choose from) and, if it was asked for, ``"cv"``.
+        By size, the lower the better: ``"evidence"`` (−2 log marginal likelihood of the support, with
+        the best slab and noise variance and the prior of its size), ``"bic"``, ``"ebic"`` (which takes
+        into account how many columns there were to choose from) and, if asked for, ``"cv"``.
     cv_error : ndarray or None
         Standard error over the folds of ``criteria["cv"]``.
     leave_one_out : ndarray
-        Mean squared error of leaving each row out with the support kept fixed. It knows nothing of
-        the selection, is therefore too low, and never chooses k.
+        Mean squared error of leaving each row out with the support kept fixed. It ignores the selection
+        and is therefore too low; it never chooses the size.
     n_samples : float
-        Rows, or the sum of their weights.
+        The number of rows, or the sum of their weights.
+    steps : tuple of int
+        Steps of the search and of each fold's; given to `subset_path` with the seed, they replay a
+        run with a time limit exactly. −1 stands for a search that was not cut short.
+    seed, seconds, interrupted, ended
+        The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
     """
 
     sizes: Indices
@@ -65,9 +67,9 @@ class SubsetPath:
     criteria: dict[str, Floats]
     leave_one_out: Floats
     n_samples: float
-    seed: int
+    steps: tuple[int, ...] = (-1,)
     cv_error: Floats | None = None
-    feature_names: tuple[str, ...] | None = field(default=None)
+    feature_names: tuple[str, ...] | None = None
 
     @property
     def distortions(self) -> Floats:
@@ -75,12 +77,12 @@ class SubsetPath:
         return self.energies / self.n_samples
 
     def support(self, size: int) -> Indices:
-        """The support of a size.
+        """Return the support of a size.
 
         Examples
         --------
         >>> import numpy as np
-        >>> from l0anneal.estimators.path import subset_path
+        >>> from l0anneal import subset_path
         >>> path = subset_path(
         ...     np.eye(4), [0.0, 3.0, 0.0, 1.0], 2, fit_intercept=False, random_state=0
         ... )
@@ -90,7 +92,7 @@ class SubsetPath:
         return self.supports[self.index(size)]
 
     def index(self, size: int) -> int:
-        """Where a size stands in ``sizes``."""
+        """Return the position of a size in ``sizes``."""
         place = int(size) - int(self.sizes[0])
         if not 0 <= place < self.sizes.size:
             raise ValueError(
@@ -98,11 +100,46 @@ class SubsetPath:
             )
         return place
 
+    def plot(self) -> Any:
+        """Draw the path; `SubsetPathDisplay` has more options. Returns a matplotlib figure."""
+        from l0anneal.estimators.display import SubsetPathDisplay
+
+        return SubsetPathDisplay.from_path(self).figure_
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the path as plain data that JSON can hold."""
+        return {
+            "sizes": self.sizes.tolist(),
+            "supports": [support.tolist() for support in self.supports],
+            "energies": self.energies.tolist(),
+            "criteria": {name: values.tolist() for name, values in self.criteria.items()},
+            **super().to_dict(),
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [("sizes", f"{self.sizes[0]} … {self.sizes[-1]} columns")]
+        for name in self.criteria:
+            size = choose_size(self, name)
+            shown = ", ".join(self._name(j) for j in self.support(size)[:8])
+            more = ", …" if size > 8 else ""
+            lines.append((name, f"{size} columns: {shown}{more}"))
+        return lines
+
+    def table(self) -> list[dict[str, str]]:
+        return [
+            {"columns": str(size), "distortion": f"{distortion:.4g}"}
+            | {name: f"{values[i]:.4g}" for name, values in self.criteria.items()}
+            for i, (size, distortion) in enumerate(zip(self.sizes, self.distortions))
+        ]
+
+    def _name(self, j: int) -> str:
+        return str(j) if self.feature_names is None else self.feature_names[j]
+
 
 def subset_path(
     X: Any,
     y: ArrayLike,
-    k_max: int,
+    max_nonzero: int,
     *,
     fit_intercept: bool = True,
     always_include: ArrayLike | None = None,
@@ -110,22 +147,25 @@ def subset_path(
     sample_weight: ArrayLike | None = None,
     cv: Any = None,
     time_limit: float | None = None,
+    steps: tuple[int, ...] | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
+    progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
 ) -> SubsetPath:
-    """Find the best columns for each size up to ``k_max`` in one run through the sizes.
+    """Find the best columns for each size up to ``max_nonzero`` in one run through the sizes.
 
     Parameters
     ----------
     X : array, DataFrame or sparse matrix of shape (M, N)
         Columns to choose from.
     y : array of shape (M,)
-        What they are to approximate.
-    k_max : int
-        The largest size, columns always included among it. The path ends earlier if there are not
+        The target.
+    max_nonzero : int
+        The largest size, including the columns always included. The path ends earlier if there are not
         so many linearly independent columns.
     fit_intercept : bool
-        Whether an intercept is fitted; it does not count as a column.
+        Whether to fit an intercept, which does not count as a column.
     always_include : array of indices, a mask, or names of columns of a DataFrame, optional
         Columns of every support.
     alpha : float
@@ -133,14 +173,23 @@ def subset_path(
     sample_weight : array of shape (M,), optional
         A row of weight w counts as w rows.
     cv : int, splitter or iterable of (train, test), optional
-        Cross-validate: in each fold the columns of every size are selected anew from its training
-        rows. An integer means that many folds of shuffled rows.
+        Cross-validate: each fold selects the columns of every size anew from its training rows. An
+        integer means that many folds of shuffled rows.
     time_limit : float, optional
-        Seconds for the search, and again for that of each fold.
+        Wall-clock seconds of the whole call, folds included, without the compilation of kernels. The
+        first pass through the sizes is always made.
+    steps : tuple of int, optional
+        ``path.steps`` of an earlier run with a time limit, which with that run's seed replays it
+        exactly. Give it in place of the limit.
     n_jobs : int
-        Folds at a time (joblib). The result does not depend on it.
+        Number of threads that the folds run in (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
+    progress : bool
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the path found so far. If cross-validation
+        is interrupted, ``criteria`` has no "cv".
 
     Returns
     -------
@@ -149,7 +198,7 @@ def subset_path(
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal.estimators.path import choose_size, subset_path
+    >>> from l0anneal import choose_size, subset_path
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((80, 30))
     >>> y = X[:, [3, 7]] @ [1.0, -2.0] + 0.5 * rng.standard_normal(80)
@@ -162,27 +211,60 @@ def subset_path(
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not (isinstance(alpha, numbers.Real) and math.isfinite(alpha) and alpha >= 0):
-        raise ValueError(f"alpha must be a number ≥ 0; got {alpha!r}")
+    check_positive("alpha", alpha, zero=True)
+    if steps is not None and time_limit is not None:
+        raise ValueError("give steps or a time limit, not both: steps replay an earlier run")
     forced = column_indices(always_include, X.shape[1], names)
-    seed = seed_of(random_state)
-    make: dict[str, Any] = {"fit_intercept": fit_intercept, "forced": forced, "alpha": float(alpha)}
-    design = Design.of(X, target, weights=weights, **make)
-    path = _path(design, check_k_max(k_max, design), seed, time_limit)
-    free = len(path["supports"]) - 1
-    if cv is None:
-        return SubsetPath(**path, feature_names=names)
-    folds = _folds(cv, X, target, seed)
-    errors = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_fold_errors)(
-            X, target, weights, make, train, test, free, (seed, i + 1), time_limit
-        )
-        for i, (train, test) in enumerate(folds)
-    )
-    errors = np.array(errors)
-    path["criteria"]["cv"] = errors.mean(axis=0)
-    spread = errors.std(axis=0, ddof=1) / math.sqrt(len(folds))
-    return SubsetPath(**path, cv_error=spread, feature_names=names)
+    options: dict[str, Any] = {
+        "fit_intercept": fit_intercept,
+        "forced": forced,
+        "alpha": float(alpha),
+    }
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        unit="size",
+    ) as run:
+        design = Design.of(X, target, weights=weights, **options)
+        free = check_free_columns("max_nonzero", max_nonzero, design)
+        folds = None if cv is None else folds_of(run, cv, X, target, weights, options)
+        return subset_path_in(run, design, free, folds, steps=steps, names=names)
+
+
+def subset_path_in(
+    run: Run,
+    design: Design,
+    free: int,
+    folds: list[Fold] | None = None,
+    *,
+    steps: tuple[int, ...] | None = None,
+    names: tuple[str, ...] | None = None,
+) -> SubsetPath:
+    """Search inside a run that has begun; arguments are checked already."""
+    folds = folds or []
+    if steps is not None and len(steps) != 1 + len(folds):
+        raise ValueError(f"steps needs {1 + len(folds)} numbers, one a search; got {len(steps)}")
+    each: list[int | None] = [None] * (1 + len(folds)) if steps is None else list(steps)
+    n_rounds = 1 + math.ceil(len(folds) / run.n_threads)
+    found = _search(run.part(run.left / n_rounds), design, free, each[0])
+    path = _fields(design, found.supports)
+    used, ended = [found.n_steps], found.ended
+    if folds and not run.stopped:
+        seconds = run.left / max(1, n_rounds - 1)
+        jobs = list(zip(range(1, 1 + len(folds)), folds, each[1:]))
+        largest = len(found.supports) - 1
+        done = run.map(lambda job: _fold_errors(run, largest, seconds, *job), jobs)
+        used += [n_steps for _, n_steps in done]
+        if not run.interrupted:
+            errors = np.array([errors for errors, _ in done])
+            path["criteria"]["cv"] = errors.mean(axis=0)
+            path["cv_error"] = errors.std(axis=0, ddof=1) / math.sqrt(len(folds))
+    if any(n_steps >= 0 for n_steps in used):
+        ended = "time limit"
+    return SubsetPath(**path, **run.record(ended), steps=tuple(used), feature_names=names)
 
 
 def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
@@ -193,9 +275,9 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     path : SubsetPath
         The best support of each size.
     criterion : {"evidence", "bic", "ebic", "cv"}
-        The size of the lowest criterion; for "cv" the smallest size whose error is within one
-        standard error of the lowest. BIC does not know from how many columns they were chosen, and
-        chooses too many where these are many; "ebic" and "evidence" do know.
+        The size of the lowest criterion is chosen; for "cv" the smallest size whose error is within one
+        standard error of the lowest. BIC ignores how many columns there were to choose from, and
+        chooses too many where there are many; "ebic" and "evidence" take it into account.
 
     Returns
     -------
@@ -204,17 +286,16 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal.estimators.path import choose_size, subset_path
+    >>> from l0anneal import choose_size, subset_path
     >>> rng = np.random.default_rng(1)
     >>> X = rng.standard_normal((60, 20))
     >>> path = subset_path(X, 3 * X[:, 4] + rng.standard_normal(60), 5, cv=5, random_state=0)
     >>> choose_size(path, "cv")
     1
     """
-    if criterion not in CRITERIA:
-        raise ValueError(f"criterion is one of {', '.join(CRITERIA)}; got {criterion!r}")
+    check_choice("criterion", criterion, CRITERIA)
     if criterion not in path.criteria:
-        raise ValueError("the path was made without cross-validation: give subset_path cv=5")
+        raise ValueError("the path has no cross-validation: call subset_path with cv=5")
     values = path.criteria[criterion]
     best = int(np.argmin(values))
     if criterion == "cv":
@@ -223,181 +304,79 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     return int(path.sizes[best])
 
 
-# ---------------------------------------------------------------- shared with the estimator
+# ---------------------------------------------------------------- folds and searches
 
 
-def feature_names(X: Any) -> tuple[str, ...] | None:
-    """Names of a DataFrame's columns, if all of them are strings."""
-    from sklearn.utils.validation import _get_feature_names
+@dataclass(frozen=True)
+class Fold:
+    """One fold of a cross-validation: its rows, and how to prepare them."""
 
-    names = _get_feature_names(X)
-    return None if names is None else tuple(names)
-
-
-def column_indices(
-    columns: ArrayLike | None, n_columns: int, names: Iterable[str] | None
-) -> Indices:
-    """Indices of columns that are given as such, as a mask or by name; sorted."""
-    if columns is None:
-        return np.zeros(0, dtype=np.int64)
-    given = np.atleast_1d(np.asarray(columns))
-    if given.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if given.ndim != 1:
-        raise ValueError(f"always_include is a list of columns; got {given.ndim} dimensions")
-    if given.dtype.kind in "UOT" and all(isinstance(name, str) for name in given):
-        if names is None:
-            raise ValueError(
-                "always_include has names, but X has none: give a DataFrame or indices"
-            )
-        where = {name: j for j, name in enumerate(names)}
-        missing = [str(name) for name in given if name not in where]
-        if missing:
-            raise ValueError(f"always_include names columns that X does not have: {missing}")
-        given = np.array([where[name] for name in given])
-    elif given.dtype.kind == "b":
-        if given.size != n_columns:
-            raise ValueError(
-                f"always_include as a mask needs {n_columns} entries, one per column; got {given.size}"
-            )
-        given = np.flatnonzero(given)
-    elif given.dtype.kind not in "iu":
-        raise ValueError(f"always_include has indices, a mask or names; got {columns!r}")
-    if given.min() < 0 or given.max() >= n_columns:
-        raise ValueError(
-            f"always_include has indices from 0 to {n_columns - 1}; "
-            f"got {given.min()} to {given.max()}"
-        )
-    return np.unique(given).astype(np.int64)
+    X: Any
+    y: Floats
+    weights: Floats | None
+    options: dict[str, Any]
+    train: Indices
+    test: Indices
 
 
-def check_k_max(k: Any, design: Design, name: str = "k_max") -> int:
-    """Return how many columns remain to be chosen beside the forced ones, or raise ValueError."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-        raise ValueError(f"{name} must be an integer, the number of columns; got {k!r}")
-    n_forced, n_columns = design.forced.size, design.n_columns
-    if not n_forced <= k <= n_columns:
-        least = f"{n_forced}, the columns always included," if n_forced else "0"
-        raise ValueError(
-            f"{name} must lie between {least} and the number of features, {n_columns}; got {k}"
-        )
-    free = int(k) - n_forced
-    if free > design.most:
-        if design.most == design.candidates.size:
-            raise ValueError(
-                f"{name} = {k} is more than there are: only {design.most + n_forced} columns are "
-                "neither constant beside the intercept nor combinations of those always included"
-            )
-        raise ValueError(
-            f"{name} = {k} is too many for {design.n_rows} samples: at most "
-            f"{design.most + n_forced} columns"
-            + (" beside the intercept" if design.fit_intercept else "")
-        )
-    return free
-
-
-# ---------------------------------------------------------------- private
-
-
-def _path(design: Design, free: int, seed: int, time_limit: float | None) -> dict[str, Any]:
-    """Search, and everything that follows from the supports; the fields of a `SubsetPath`."""
+def _search(run: Run, design: Design, free: int, n_steps: int | None) -> Supports:
     if design.candidates.size == 0:
-        supports = [np.zeros(0, dtype=np.int64)]
-    else:
-        supports = best_of_every_size(design.problem, free, seed, time_limit)
+        return Supports([np.zeros(0, dtype=np.int64)], -1, "there is no column to choose")
+    return best_of_every_size(run, design.problem, free, n_steps)
+
+
+def _fields(design: Design, supports: list[Indices]) -> dict[str, Any]:
+    """Return everything that follows from the supports, as fields of a `SubsetPath`."""
     solved = [design.solve(support) for support in supports]
     energies = np.minimum.accumulate([energy for _, _, energy in solved])  # but for rounding
-    n_forced = design.forced.size
     chosen = [np.union1d(design.forced, design.candidates[support]) for support in supports]
     return {
-        "sizes": n_forced + np.arange(len(supports)),
+        "sizes": design.forced.size + np.arange(len(supports)),
         "supports": tuple(columns.astype(np.int64) for columns in chosen),
         "energies": energies,
         "coefs": np.array([coef for coef, _, _ in solved]),
         "intercepts": np.array([intercept for _, intercept, _ in solved]),
-        "criteria": _criteria(design, supports, energies),
+        "criteria": criteria_of(design, supports, energies),
         "leave_one_out": np.array([design.leave_one_out(support) for support in supports]),
         "n_samples": design.n_samples,
-        "seed": seed,
     }
 
 
-def _criteria(design: Design, supports: list[Indices], energies: Floats) -> dict[str, Floats]:
-    n = design.n_samples
-    p = design.n_columns - design.forced.size
-    k = np.arange(len(supports), dtype=np.float64)
-    total = float(design.y @ design.y) or 1.0
-    rss = np.maximum(2.0 * energies, PERFECT * total)
-    bic = n * np.log(rss / n) + (k + design.n_projected) * math.log(n)
-    log_choices = gammaln(p + 1) - gammaln(k + 1) - gammaln(p - k + 1)
-    size_prior = betaln(k + 0.5, p - k + 0.5) - betaln(0.5, 0.5)
-    evidence = np.array([_log_evidence(design, support) for support in supports])
-    return {
-        "evidence": -2.0 * (evidence + size_prior),
-        "bic": bic,
-        "ebic": bic + 2.0 * log_choices,
-    }
-
-
-def _log_evidence(design: Design, support: Indices) -> float:
-    """Log marginal likelihood of a support, but for a constant; see `evidence` for the model.
-
-    The coefficients of the unit-norm columns are integrated out under a Gaussian of variance T/λ.
-    The noise variance T has its best value, 2E_λ/m, in closed form, and λ the best of a fine grid.
-    """
-    problem = design.counted()
-    m, total = problem.n_samples, problem.signal_energy or 1.0
-    if support.size == 0:
-        return -0.5 * m * math.log(total)
-    y = design.y - design.Q @ (design.Q.T @ design.y)
-    with one_blas_thread():
-        U, s, _ = scipy.linalg.svd(design.columns(support), full_matrices=False)
-    explained = (U.T @ y) ** 2
-    ridge = np.geomspace(1e-12, 1e4, 1000)[:, None]
-    left = total - np.sum(explained * s**2 / (s**2 + ridge), axis=1)
-    left = np.maximum(left, PERFECT * total)
-    logs = -0.5 * np.sum(np.log1p(s**2 / ridge), axis=1) - 0.5 * m * np.log(left)
-    return float(np.max(logs))
-
-
-def _folds(cv: Any, X: Any, y: Floats, seed: int) -> list[tuple[Indices, Indices]]:
+def folds_of(
+    run: Run, cv: Any, X: Any, y: Floats, weights: Floats | None, options: dict[str, Any]
+) -> list[Fold]:
+    """Return the folds of a cross-validation; an integer means shuffled rows."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if not 2 <= cv <= len(y):
             raise ValueError(f"cv needs between 2 folds and one per sample, {len(y)}; got {cv}")
-        words = child(seed, 0).generate_state(1)
+        words = run.stream("path shuffle").generate_state(1)
         cv = KFold(int(cv), shuffle=True, random_state=int(words[0]))
-    folds = list(check_cv(cv).split(X, y))
-    if len(folds) < 2:
-        raise ValueError(f"cv needs at least 2 folds; got {len(folds)}")
-    return folds
+    splits = list(check_cv(cv).split(X, y))
+    if len(splits) < 2:
+        raise ValueError(f"cv needs at least 2 folds; got {len(splits)}")
+    return [Fold(X, y, weights, options, train, test) for train, test in splits]
 
 
 def _fold_errors(
-    X: Any,
-    y: Floats,
-    weights: Floats | None,
-    make: dict[str, Any],
-    train: Indices,
-    test: Indices,
-    free: int,
-    key: tuple[int, int],
-    time_limit: float | None,
-) -> Floats:
-    """Mean squared error on the test rows by size, all columns selected on the training rows."""
-    design = Design.of(X[train], y[train], weights=_rows(weights, train), **make)
-    words = child(key[0], key[1]).generate_state(2)
-    seed = int(words[0]) << 32 | int(words[1])
-    supports = [np.zeros(0, dtype=np.int64)]
-    if design.candidates.size:
-        most = min(free, design.most)
-        supports = best_of_every_size(design.problem, most, seed, time_limit)
-    errors = np.empty(free + 1)
-    for size in range(free + 1):  # where a fold has fewer columns to offer, its largest support
-        coef, intercept, _ = design.solve(supports[min(size, len(supports) - 1)])
+    run: Run, largest: int, seconds: float, index: int, fold: Fold, n_steps: int | None
+) -> tuple[Floats, int]:
+    """Return mean squared errors on the test rows by size, and the steps of the fold's search.
+
+    All columns are selected on the training rows.
+    """
+    X, y, weights, train, test = fold.X, fold.y, fold.weights, fold.train, fold.test
+    design = Design.of(X[train], y[train], weights=_rows(weights, train), **fold.options)
+    words = run.stream("path fold", index).generate_state(2)
+    part = run.part(seconds, random_state=int(words[0]) << 32 | int(words[1]), n_threads=1)
+    found = _search(part, design, min(largest, design.most), n_steps)
+    errors = np.empty(largest + 1)
+    for size in range(largest + 1):  # where a fold has fewer columns to offer, its largest support
+        support = found.supports[min(size, len(found.supports) - 1)]
+        coef, intercept, _ = design.solve(support)
         used = np.flatnonzero(coef)
         residual = y[test] - intercept - X[test][:, used] @ coef[used]
         errors[size] = np.average(residual**2, weights=_rows(weights, test))
-    return errors
+    return errors, found.n_steps
 
 
 def _rows(weights: Floats | None, rows: Indices) -> Floats | None:

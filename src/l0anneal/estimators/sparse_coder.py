@@ -1,57 +1,85 @@
-"""Many signals, one dictionary: sparse coding with exactly as many atoms as asked for.
+"""Sparse coding: many signals, one dictionary, and exactly as many atoms as asked for.
 
-In scikit-learn's words and shapes: signals and atoms are rows.
+Names and shapes are scikit-learn's: signals and atoms are rows.
 """
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+import warnings
 from functools import cache
-from itertools import islice
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
-from tqdm.auto import tqdm
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.seeds import RandomState, child, seed_of
+from l0anneal._util.checks import check_integer
+from l0anneal._util.seeds import RandomState
 from l0anneal.engine.coding import encode
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import Tableau, empty_tableau
-from l0anneal.engine.warm_up import patience
+from l0anneal.samplers.run import OnInterrupt, Run
 
 __all__ = ["AnnealedSparseCoder", "sparse_encode"]
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 32  # signals between two looks at Ctrl-C and the progress bar
+BLOCK = 32  # signals between two looks at Ctrl-C and the clock
+PURSUIT = -1  # as a number of kicks: no descent either
 
 
+@overload
 def sparse_encode(
     signals: ArrayLike,
     dictionary: ArrayLike,
     n_nonzero_coefs: int,
     *,
     n_kicks: int = 10,
+    time_limit: float | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
-) -> Floats:
+    on_interrupt: OnInterrupt = "raise",
+    return_finished: Literal[False] = False,
+) -> Floats: ...
+@overload
+def sparse_encode(
+    signals: ArrayLike,
+    dictionary: ArrayLike,
+    n_nonzero_coefs: int,
+    *,
+    n_kicks: int = 10,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
+    return_finished: Literal[True],
+) -> tuple[Floats, NDArray[np.bool_]]: ...
+def sparse_encode(
+    signals: ArrayLike,
+    dictionary: ArrayLike,
+    n_nonzero_coefs: int,
+    *,
+    n_kicks: int = 10,
+    time_limit: float | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
+    return_finished: bool = False,
+) -> Floats | tuple[Floats, NDArray[np.bool_]]:
     """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary.
 
-    Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself:
-    orthogonal matching pursuit, then exchanges of one atom for another until none lowers the error,
-    then random kicks, each followed by such a descent, of which the best is kept. The error is
-    never larger than that of orthogonal matching pursuit on the same unit-norm atoms, up to 1e-10
-    of ‖y‖² and to the way in which exact ties are broken.
+    Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself. Each code
+    starts with orthogonal matching pursuit; exchanges of one atom for another follow until none lowers
+    the error; then random kicks, each followed by such a descent, of which the best is kept. The error
+    is never larger than that of orthogonal matching pursuit on the same unit-norm atoms, up to 1e-10 of
+    ‖y‖² and to the way in which exact ties are broken.
 
     Parameters
     ----------
@@ -59,25 +87,36 @@ def sparse_encode(
         One signal per row.
     dictionary : array of shape (n_atoms, n_features)
         One atom per row, of any norm; codes belong to the atoms as given. An atom that is zero is
-        never used. Its Gram matrix, of n_atoms² numbers, is computed once and held whole.
+        never used. The Gram matrix, of n_atoms² numbers, is computed once and held in memory.
     n_nonzero_coefs : int
-        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms give
+        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms represent
         the signal to rounding (a zero signal has the code zero), or if all other atoms are nearly
         dependent on those in use.
     n_kicks : int
-        How hard to try. Time grows in proportion; with 0 the first descent is the answer.
+        Random kicks per signal. Time grows in proportion; with 0 the first descent is the answer.
+    time_limit : float, optional
+        Wall-clock seconds of the whole call, without the compilation of kernels. Signals for which there
+        is no time get the code of their pursuit, with a warning. A code depends on the seed and on its
+        signal alone, so the finished ones are the same as without a limit.
     n_jobs : int, optional
-        Threads (−1: all cores). The result does not depend on it.
+        Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result. A signal's random stream depends on the seed and on the signal alone,
-        so its code is the same alone, among others and in any order, to the last bit.
+        One seed, one result. A signal's random stream depends on the seed and on the signal alone, so
+        its code is the same alone, among others and in any order, to the last bit.
     progress : bool
-        Show a bar.
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the codes. Unfinished signals then get the
+        code of their pursuit, with a warning; a second Ctrl-C raises KeyboardInterrupt.
+    return_finished : bool
+        Also return a mask of the signals that were finished.
 
     Returns
     -------
-    ndarray of shape (n_signals, n_atoms)
-        Codes: least squares on the atoms in use, zero elsewhere.
+    codes : ndarray of shape (n_signals, n_atoms)
+        Least squares on the atoms in use, zero elsewhere.
+    finished : ndarray of bool of shape (n_signals,)
+        False for signals that have the code of their pursuit; only with ``return_finished``.
 
     Examples
     --------
@@ -98,22 +137,35 @@ def sparse_encode(
         raise ValueError(
             f"signals have {Y.shape[1]} features, but the atoms of the dictionary have {D.shape[1]}"
         )
-    k = _check_count(n_nonzero_coefs, "n_nonzero_coefs")
-    n_kicks = _check_count(n_kicks, "n_kicks")
-    seed = seed_of(random_state)
-    codes = np.zeros((Y.shape[0], D.shape[0]))
-    if k == 0:
-        return codes
-    with one_blas_thread():
-        atoms, norms = _normalise(D)
-        _check_rank(k, atoms)
-        _warm_up()
-        _encode(Y, atoms, norms, k, n_kicks, n_jobs, seed, codes, progress)
-    return codes
+    k = check_integer("n_nonzero_coefs", n_nonzero_coefs, 0)
+    n_kicks = check_integer("n_kicks", n_kicks, 0)
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        unit="signal",
+    ) as run:
+        codes, finished = np.zeros((Y.shape[0], D.shape[0])), np.ones(Y.shape[0], dtype=bool)
+        if k > 0 and Y.shape[0] > 0:
+            atoms, norms = _normalise(D)
+            _check_rank(k, atoms)
+            run.compile(_warm_up)
+            finished = _Coding(run, Y, atoms, norms, k, n_kicks, codes).run_all()
+        interrupted = run.interrupted
+    if not finished.all():
+        why = "interrupted" if interrupted else "time limit"
+        warnings.warn(
+            f"{why}: {int(np.sum(~finished))} of {Y.shape[0]} signals have the code of their pursuit",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return (codes, finished) if return_finished else codes
 
 
 class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Sparse coding against a fixed dictionary, where `sklearn.decomposition.SparseCoder` stands.
+    """Sparse coding against a fixed dictionary; it can replace `sklearn.decomposition.SparseCoder`.
 
     Signals become codes with ``transform_n_nonzero_coefs`` non-zeros, found by `sparse_encode`.
 
@@ -128,19 +180,23 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     split_sign : bool
         Give the positive and the negative parts of the codes as separate columns.
     n_jobs : int, optional
-        Threads (−1: all cores). The result does not depend on it.
+        Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
         By default 0, so that the same signal always has the same code. None gives a fresh seed to
         each call of ``transform``.
+    time_limit : float, optional
+        Wall-clock seconds of each call of ``transform``; see `sparse_encode`.
     progress : bool
-        Show a bar.
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does; see `sparse_encode`.
 
     Attributes
     ----------
     n_components_ : int
         Number of atoms.
     n_features_in_ : int
-        Number of features seen by ``fit``, which does nothing else.
+        Number of features seen by ``fit``, which learns nothing else.
     feature_names_in_ : ndarray of str
         Their names, if they had any.
 
@@ -166,7 +222,9 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         split_sign: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = 0,
+        time_limit: float | None = None,
         progress: bool = False,
+        on_interrupt: OnInterrupt = "raise",
     ) -> None:
         self.dictionary = dictionary
         self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
@@ -174,10 +232,12 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.split_sign = split_sign
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.time_limit = time_limit
         self.progress = progress
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Check that the signals have as many features as the atoms; nothing is learnt."""
+        """Check that the signals have as many features as the atoms; there is nothing to learn."""
         self._check_signals(X, reset=True)
         self.n_components_ = np.shape(self.dictionary)[0]
         return self
@@ -196,7 +256,9 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             n_kicks=self.n_kicks,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
+            time_limit=self.time_limit,
             progress=self.progress,
+            on_interrupt=self.on_interrupt,
         )
         if self.split_sign:
             codes = np.hstack((np.maximum(codes, 0.0), np.maximum(-codes, 0.0)))
@@ -239,7 +301,75 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return tags
 
 
-# ------------------------------------------------------------ private
+# ---------------------------------------------------------------- the blocks
+
+
+class _Coding:
+    """The blocks of one call, which threads take one by one."""
+
+    def __init__(
+        self,
+        run: Run,
+        Y: Floats,
+        atoms: Floats,
+        norms: Floats,
+        k: int,
+        n_kicks: int,
+        codes: Floats,
+    ) -> None:
+        self.run, self.Y, self.atoms, self.norms = run, Y, atoms, norms
+        self.k, self.n_kicks, self.codes = k, n_kicks, codes
+        self.key = stream(run.stream("coding"))
+        gram = np.ascontiguousarray(atoms @ atoms.T)
+        self.blocks = [slice(i, i + BLOCK) for i in range(0, Y.shape[0], BLOCK)]
+        self.idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
+        self.n_threads = max(1, min(len(self.blocks), run.n_threads))
+        for _ in range(self.n_threads):
+            self.idle.put(_two_tableaux(atoms, gram, k))
+        self.unfinished = len(self.blocks)
+        self.pursuit_seconds = 0.0  # of a block
+
+    def run_all(self) -> NDArray[np.bool_]:
+        """Fill in the codes; return which signals were finished."""
+        self.run.expect(self.Y.shape[0])
+        if self.run.time_limit is not None:
+            began = self.run.now()
+            self._encode(self.blocks[0], PURSUIT)
+            self.pursuit_seconds = self.run.now() - began
+        done = np.array(self.run.map(self._finish, self.blocks))
+        left = [block for block, finished in zip(self.blocks, done) if not finished]
+        self.run.map(lambda block: self._encode(block, PURSUIT), left)
+        return np.repeat(done, BLOCK)[: self.Y.shape[0]]
+
+    def _finish(self, block: slice) -> bool:
+        """Encode a block if there is time for it and for the pursuit of those after it."""
+        to_pursue = self.unfinished * self.pursuit_seconds / self.n_threads
+        if self.run.stopped or self.run.now() + to_pursue >= self.run.deadline:
+            return False
+        self._encode(block, self.n_kicks)
+        self.unfinished -= 1
+        self.run.advance(len(self.Y[block]))
+        return True
+
+    def _encode(self, block: slice, n_kicks: int) -> None:
+        tableaux = self.idle.get()
+        try:
+            self.codes[block] = 0.0
+            encode(
+                *tableaux,
+                self.atoms,
+                self.norms,
+                self.Y[block],
+                self.k,
+                n_kicks,
+                self.key,
+                self.codes[block],
+            )
+        finally:
+            self.idle.put(tableaux)
+
+
+# ---------------------------------------------------------------- checks and preparation
 
 
 def _check_matrix(values: ArrayLike, name: str, shape: str, least_rows: int) -> Floats:
@@ -256,14 +386,8 @@ def _check_matrix(values: ArrayLike, name: str, shape: str, least_rows: int) -> 
     return M
 
 
-def _check_count(value: Any, name: str) -> int:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{name} must be an integer ≥ 0; got {value!r}")
-    return int(value)
-
-
 def _normalise(D: Floats) -> tuple[Floats, Floats]:
-    """Atoms of unit norm and their norms (1 for a zero atom, which stays zero)."""
+    """Return atoms of unit norm, and their norms (1 for a zero atom, which stays zero)."""
     largest = np.max(np.abs(D), axis=1)
     scale = np.where(largest > 0, largest, 1.0)
     norms = np.linalg.norm(D / scale[:, None], axis=1)
@@ -282,7 +406,7 @@ def _check_rank(k: int, atoms: Floats) -> None:
 
 
 def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau]:
-    """What a thread works in: the present support, and the best so far."""
+    """Return the tableaus that a thread works in: the present support, and the best so far."""
     n = atoms.shape[0]
     diag = np.any(atoms != 0, axis=1).astype(np.float64)
     present, best = (
@@ -293,55 +417,8 @@ def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau
 
 @cache
 def _warm_up() -> None:
-    """Make the kernels ready, once per process; say on stderr if they have to be compiled."""
-    with patience():
-        atoms, norms = _normalise(np.eye(4, 3) + 0.5)
-        tableaux = _two_tableaux(atoms, atoms @ atoms.T, 2)
-        key = stream(np.random.SeedSequence(0))
-        encode(*tableaux, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))
-
-
-def _encode(
-    Y: Floats,
-    atoms: Floats,
-    norms: Floats,
-    k: int,
-    n_kicks: int,
-    n_jobs: int | None,
-    seed: int,
-    codes: Floats,
-    progress: bool,
-) -> None:
-    """Fill in ``codes`` block by block."""
-    gram = np.ascontiguousarray(atoms @ atoms.T)
-    key = stream(child(seed))
-    blocks = [slice(i, i + _BLOCK) for i in range(0, Y.shape[0], _BLOCK)]
-    n_threads = max(1, min(len(blocks), effective_n_jobs(1 if n_jobs is None else n_jobs)))
-    idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
-    for _ in range(n_threads):
-        idle.put(_two_tableaux(atoms, gram, k))
-
-    def run(block: slice) -> int:
-        tableaux = idle.get()
-        try:
-            encode(*tableaux, atoms, norms, Y[block], k, n_kicks, key, codes[block])
-        finally:
-            idle.put(tableaux)
-        return len(Y[block])
-
-    bar = tqdm(total=Y.shape[0], unit="signal", disable=not progress, leave=False)
-    with bar:
-        for n_done in map(run, blocks) if n_threads == 1 else _in_threads(run, blocks, n_threads):
-            bar.update(n_done)
-
-
-def _in_threads(run: Any, blocks: list[slice], n_threads: int) -> Iterator[int]:
-    """Results as they come; few blocks wait at a time, so that Ctrl-C is soon obeyed."""
-    left = iter(blocks)
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="l0anneal") as pool:
-        running: set[Future[int]] = {pool.submit(run, b) for b in islice(left, 2 * n_threads)}
-        while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {pool.submit(run, b) for b in islice(left, len(done))}
-            for future in done:
-                yield future.result()
+    """Compile the kernels of sparse coding."""
+    atoms, norms = _normalise(np.eye(4, 3) + 0.5)
+    tableaux = _two_tableaux(atoms, atoms @ atoms.T, 2)
+    key = stream(np.random.SeedSequence(0))
+    encode(*tableaux, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))

@@ -1,9 +1,7 @@
-"""The scikit-learn face: linear regression on a few columns, chosen by annealing."""
+"""Linear regression on a few columns, chosen by annealing, in the style of scikit-learn."""
 
 from __future__ import annotations
 
-import math
-import numbers
 import warnings
 from typing import Any, Literal
 
@@ -14,65 +12,67 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from l0anneal._util.seeds import seed_of
-from l0anneal.estimators.path import (
-    SubsetPath,
-    check_k_max,
-    choose_size,
-    column_indices,
-    subset_path,
-)
+from l0anneal._util.checks import check_integer, check_positive
+from l0anneal.estimators.columns import check_free_columns, column_indices
+from l0anneal.estimators.criteria import CRITERIA
+from l0anneal.estimators.path import SubsetPath, choose_size, folds_of, subset_path_in
 from l0anneal.problem.projected import counting_as
 from l0anneal.problem.regression_data import Design
-from l0anneal.samplers.evidence.anneal import evidence_anneal
+from l0anneal.samplers.evidence.anneal import evidence_anneal_in
 from l0anneal.samplers.evidence.result import EvidenceResult
-from l0anneal.samplers.kicks.search import kick_search
+from l0anneal.samplers.kicks.search import kick_search_in
+from l0anneal.samplers.run import OnInterrupt, Run
 
 __all__ = ["AnnealedSubsetRegressor"]
 
-BY_PATH = ("evidence", "bic", "ebic", "cv")
-WORDS = "'auto', 'evidence', 'bic', 'ebic' or 'cv'"
+WORDS = ("auto", *CRITERIA)
 LONGEST_PATH = 50
+SEARCH = 0.7  # part of a time limit for the search; the rest is for the probabilities
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     """Linear regression on the best few columns, found by annealing.
 
-    Minimises ½‖y − Xβ − β₀‖² + ½α‖β‖² over β with few non-zeros. It is a regressor, and by
-    ``transform`` a feature selector. Every fit is from scratch: one seed, one answer.
+    Minimises ½‖y − Xβ − β₀‖² + ½α‖β‖² over β with few non-zeros. The class is a regressor and, with
+    ``transform``, a feature selector. Every fit starts from scratch: one seed, one answer.
 
     Parameters
     ----------
     n_nonzero_coefs : int or {"auto", "evidence", "bic", "ebic", "cv"}
-        How many columns, those of ``always_include`` among them. "auto": the evidence sampler
-        finds which columns and how many, from their posterior probabilities. The others choose one of
-        the best supports of each size by that criterion, see `choose` ("cv": 5 folds that each select
-        anew, and the one-standard-error rule).
+        How many columns to choose, including those of ``always_include``. With "auto", evidence
+        annealing finds which columns matter, and how many, from their posterior probabilities. The
+        other words choose one of the best supports of each size by that criterion, see `choose_size`
+        ("cv": 5 folds that each select anew, and the one-standard-error rule).
     fit_intercept : bool
-        Whether to fit an intercept; it has no penalty and does not count as a column.
+        Whether to fit an intercept, which has no penalty and does not count as a column.
     always_include : array of indices, a mask, or names of columns of a DataFrame, optional
-        Columns that are always there: projected out before the others are chosen, and so honoured
-        exactly.
+        Columns of every support. They are projected out before the others are chosen.
     alpha : float
-        Ridge on the coefficients of the columns as they are given.
+        Ridge penalty ½α‖β‖² on the coefficients of the columns as they are given.
     averaging : {"auto", True, False}
-        Which coefficients ``predict`` uses: ``averaged_coef_`` (True), ``coef_`` (False), or the
-        former if ``n_nonzero_coefs`` is "auto" and the latter otherwise. The average over supports
-        predicts better where the data do not decide between them: much noise, correlated columns.
-        Where one support has nearly all the probability the two agree, and ``coef_`` is the simpler
-        model. A fit computes both in any case.
+        Which coefficients ``predict`` uses: ``averaged_coef_`` (True), ``coef_`` (False), or the former
+        if ``n_nonzero_coefs`` is "auto" and the latter otherwise. The average over supports predicts
+        better where the data do not decide between them: much noise, correlated columns. Where one
+        support has nearly all the probability the two agree, and ``coef_`` is the simpler model. A fit
+        computes both in any case.
     max_nonzero_coefs : int, optional
-        The largest size that the criteria look at; by default the least of 50 columns
-        beside those always included, half of the samples, and all columns.
+        The largest size that the criteria consider; by default the least of 50 columns beside those
+        always included, half of the samples, and all columns.
     time_limit : float, optional
-        Seconds for each of the runs that a fit is made of.
+        Wall-clock seconds of the whole fit, folds included, without the compilation of kernels.
     n_chains : int
-        Independent chains for a given number of columns; the best wins.
+        Independent chains for a given number of columns, of which the best is taken.
     n_jobs : int
-        Threads for the chains, jobs for the folds. The result does not depend on it.
+        Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, RandomState, SeedSequence or Generator
         One seed, one result.
+    progress : bool
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does during ``fit``: raise KeyboardInterrupt, or keep the best columns found so far,
+        with a warning and ``interrupted_`` set.
 
     Attributes
     ----------
@@ -90,38 +90,41 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     path_ : SubsetPath or None
         The best support of each size, if ``n_nonzero_coefs`` is a criterion.
     result_ : EvidenceResult, KickResult or SubsetPath
-        The run that chose the columns; for the first two, column j is ``candidates_[j]`` of X. None
-        if there was nothing to choose.
+        The run that chose the columns; in the first two, column j is ``candidates_[j]`` of X. None if
+        there was no column to choose.
     evidence_ : EvidenceResult or None
-        The run that the probabilities and the average are from. None if there was nothing to
-        choose, or too few samples to tell a noise level: the support then counts as certain.
+        The run that gave the probabilities and the average. None if there was no column to choose, if
+        the fit was interrupted, or if there are too few samples to infer a noise level: the support then
+        counts as certain.
     candidates_ : ndarray
         Columns that could be chosen.
     n_nonzero_coefs_ : int
         Size of the support.
+    interrupted_ : bool
+        Whether Ctrl-C ended the fit.
 
     Notes
     -----
     ``sample_weight`` counts repetitions: a row of weight 2 is two rows, and the number of samples is
-    the sum of the weights. (Folds of "cv" are of rows: there two copies of a row can part.) Where that
-    leaves no degree of freedom at a given number of columns (weights that sum to one, say), the
-    probabilities count rows instead.
+    the sum of the weights. (The folds of "cv" consist of rows, so two copies of a row can be in
+    different folds.) Where this leaves no degree of freedom at a given number of columns, for instance
+    with weights that sum to one, the probabilities count rows instead.
 
-    Sparse X is not made dense, also with an intercept: its Gram matrix is corrected for the means. That
-    matrix is held whole up to 5792 columns. Beyond, its rows are computed when a chain asks for them,
-    for which the engine keeps a dense copy of X if that takes no more than 512 MiB; if it takes more
-    there is none, and chains are slow where they are hot.
+    Sparse X stays sparse, also with an intercept: its Gram matrix is corrected for the means. The matrix
+    is held in memory up to 5792 columns. Beyond that its rows are computed when a chain asks for them,
+    and the engine keeps a dense copy of X for this purpose if it takes no more than 512 MiB; without
+    that copy chains are slow at high temperature.
 
-    A ridge is made of as many additional rows as there are columns: for dense X wider than some ten
-    thousand columns that takes memory.
+    A ridge adds as many rows to X as there are columns, which takes memory for dense X with more than
+    about ten thousand columns.
 
-    Of two equal columns at most one is chosen; which of them, the seed decides. No column is chosen
-    that others in the support span.
+    Of two equal columns at most one is chosen; the seed decides which. No column is chosen that others
+    in the support span.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
+    >>> from l0anneal import AnnealedSubsetRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 40))
     >>> y = 5.0 + X[:, [3, 30]] @ [1.0, -2.0] + 0.5 * rng.standard_normal(100)
@@ -145,6 +148,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         n_chains: int = 1,
         n_jobs: int | None = None,
         random_state: Any = None,
+        progress: bool = False,
+        on_interrupt: OnInterrupt = "raise",
     ) -> None:
         self.n_nonzero_coefs = n_nonzero_coefs
         self.fit_intercept = fit_intercept
@@ -156,6 +161,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self.n_chains = n_chains
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.progress = progress
+        self.on_interrupt = on_interrupt
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -190,30 +197,21 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        names = getattr(self, "feature_names_in_", None)
-        forced = column_indices(self.always_include, X.shape[1], names)
-        seed = _seed(self.random_state)
-        design = Design.of(
-            X,
-            target,
-            fit_intercept=bool(self.fit_intercept),
-            forced=forced,
-            alpha=float(self.alpha),
-            weights=weights,
-        )
-        self.path_: SubsetPath | None = None
-        self.result_: Any = None
-        self.evidence_: EvidenceResult | None = None
-        limit: dict[str, Any] = {} if self.time_limit is None else {"time_limit": self.time_limit}
-        if self.n_nonzero_coefs == "auto":
-            support = self._by_evidence(design, seed, limit)
-        else:
-            if self.n_nonzero_coefs in BY_PATH:
-                support = self._by_path(design, X, target, weights, seed)
-            else:
-                support = self._by_number(design, seed, limit)
-            self._look_around(design, support.size, seed, limit)
-        self._keep(design, support)
+        with Run(
+            time_limit=self.time_limit,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            progress=self.progress,
+            on_interrupt=self.on_interrupt,
+        ) as run:
+            self._choose(run, X, target, weights)
+            self.interrupted_ = run.interrupted
+        if self.interrupted_:
+            warnings.warn(
+                "the fit was interrupted: these are the best columns found so far",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -239,7 +237,34 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     # ------------------------------------------------------------ ways to choose
 
-    def _by_evidence(self, design: Design, seed: int, limit: dict[str, Any]) -> NDArray[np.int64]:
+    def _choose(self, run: Run, X: Any, y: Floats, weights: Floats | None) -> None:
+        """Choose columns inside a run, and set the fitted attributes."""
+        names = getattr(self, "feature_names_in_", None)
+        options: dict[str, Any] = {
+            "fit_intercept": bool(self.fit_intercept),
+            "forced": column_indices(self.always_include, X.shape[1], names),
+            "alpha": float(self.alpha),
+        }
+        design = Design.of(X, y, weights=weights, **options)
+        self.path_: SubsetPath | None = None
+        self.result_: Any = None
+        self.evidence_: EvidenceResult | None = None
+        if self.n_nonzero_coefs == "auto":
+            support = self._by_evidence(run, design)
+        else:
+            search = run.part(SEARCH * run.left)
+            if isinstance(self.n_nonzero_coefs, str):
+                folds = None
+                if self.n_nonzero_coefs == "cv":
+                    folds = folds_of(run, min(5, design.n_rows), X, y, weights, options)
+                support = self._by_path(search, design, folds, names)
+            else:
+                support = self._by_number(search, design)
+            if not run.stopped:
+                self._look_around(run.part(), design, support.size)
+        self._keep(design, support)
+
+    def _by_evidence(self, run: Run, design: Design) -> Indices:
         problem = design.counted()
         if design.n_samples - design.n_projected < 1:
             raise ValueError(
@@ -249,74 +274,58 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             )
         if design.candidates.size == 0:
             return np.zeros(0, dtype=np.int64)
-        self.result_ = self.evidence_ = evidence_anneal(problem, random_state=seed, **limit)
-        if self.evidence_.state == "trapped":
+        self.result_ = self.evidence_ = evidence_anneal_in(run, problem)
+        if self.evidence_.state == "trapped" and not run.interrupted:
             warnings.warn(
                 "the search found neither an exact representation nor a noise level that it could "
                 "confirm: do not trust these columns; give more time or choose n_nonzero_coefs",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        # under its slab the sampler may have two equal columns in a support; least squares may not
+        # the sampler's slab allows for two equal columns in a support; least squares does not
         return design.independent(self.evidence_.support, self.evidence_.inclusion_probability)
 
-    def _by_number(self, design: Design, seed: int, limit: dict[str, Any]) -> NDArray[np.int64]:
-        free = check_k_max(self.n_nonzero_coefs, design, "n_nonzero_coefs")
+    def _by_number(self, run: Run, design: Design) -> Indices:
+        free = check_free_columns("n_nonzero_coefs", self.n_nonzero_coefs, design)
         if free == 0:
             return np.zeros(0, dtype=np.int64)
-        self.result_ = kick_search(
-            design.problem,
-            free,
-            n_chains=self.n_chains,
-            n_jobs=self.n_jobs,
-            random_state=seed,
-            **limit,
-        )
+        self.result_ = kick_search_in(run, design.problem, free, n_chains=self.n_chains)
         return self.result_.support
 
-    def _by_path(
-        self, design: Design, X: Any, y: Floats, weights: Floats | None, seed: int
-    ) -> NDArray[np.int64]:
+    def _by_path(self, run: Run, design: Design, folds: Any, names: Any) -> Indices:
         criterion = str(self.n_nonzero_coefs)
         most = self.max_nonzero_coefs
         if most is None:
             half = max(1, round(design.n_samples - design.n_projected) // 2)
             most = design.forced.size + min(design.most, LONGEST_PATH, half)
-        path = subset_path(
-            X,
-            y,
-            most,
-            fit_intercept=bool(self.fit_intercept),
-            always_include=design.forced,
-            alpha=float(self.alpha),
-            sample_weight=weights,
-            cv=min(5, design.n_rows) if criterion == "cv" else None,
-            time_limit=self.time_limit,
-            n_jobs=self.n_jobs,
-            random_state=seed,
-        )
+        free = check_free_columns("max_nonzero_coefs", most, design)
+        names = None if names is None else tuple(names)
+        path = subset_path_in(run, design, free, folds, names=names)
         self.path_ = self.result_ = path
+        if criterion not in path.criteria:  # the cross-validation was interrupted
+            criterion = "evidence"
         size = choose_size(path, criterion)
         if size == most and size == design.forced.size + LONGEST_PATH:
             warnings.warn(
-                f"{criterion} chose the largest size looked at, {most}: raise max_nonzero_coefs",
-                stacklevel=3,
+                f"{criterion} chose the largest size that it considered, {most}: "
+                "raise max_nonzero_coefs",
+                stacklevel=4,
             )
         chosen = np.setdiff1d(path.support(size), design.forced)
         return np.searchsorted(design.candidates, chosen)
 
-    def _look_around(self, design: Design, size: int, seed: int, limit: dict[str, Any]) -> None:
-        """Sample supports of the size chosen, for probabilities and the average."""
+    def _look_around(self, run: Run, design: Design, size: int) -> None:
+        """Sample supports of the chosen size, for probabilities and the average."""
         rows = design.n_rows - design.n_projected
         n_samples = round(design.n_samples) - design.n_projected
         if n_samples <= size:
             n_samples = rows
         if 0 < size < min(n_samples, design.candidates.size):
             problem = counting_as(design.problem, n_samples)
-            self.evidence_ = evidence_anneal(problem, size, random_state=seed, **limit)
+            self.evidence_ = evidence_anneal_in(run, problem, size)
 
     def _keep(self, design: Design, support: NDArray[np.int64]) -> None:
-        """Set what a fit leaves behind."""
+        """Set the fitted attributes."""
         self.candidates_ = design.candidates
         self.coef_, self.intercept_, _ = design.solve(support)
         self.support_ = np.union1d(design.forced, design.candidates[support]).astype(np.int64)
@@ -337,19 +346,15 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         k = self.n_nonzero_coefs
         if isinstance(k, str):
-            if k != "auto" and k not in BY_PATH:
-                raise ValueError(f"n_nonzero_coefs is an integer, {WORDS}; got {k!r}")
-        elif isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 0:
-            raise ValueError(f"n_nonzero_coefs is an integer ≥ 0, {WORDS}; got {k!r}")
+            if k not in WORDS:
+                words = ", ".join(repr(word) for word in WORDS)
+                raise ValueError(f"n_nonzero_coefs must be an integer or one of {words}; got {k!r}")
+        else:
+            check_integer("n_nonzero_coefs", k, 0)
         if not (self.averaging == "auto" or isinstance(self.averaging, (bool, np.bool_))):
-            raise ValueError(f"averaging is 'auto', True or False; got {self.averaging!r}")
-        if not (
-            isinstance(self.alpha, numbers.Real) and math.isfinite(self.alpha) and self.alpha >= 0
-        ):
-            raise ValueError(f"alpha is the ridge, a number ≥ 0; got {self.alpha!r}")
-        limit = self.time_limit
-        if limit is not None and not (isinstance(limit, numbers.Real) and limit > 0):
-            raise ValueError(f"time_limit is a number of seconds > 0, or None; got {limit!r}")
+            raise ValueError(f"averaging must be 'auto', True or False; got {self.averaging!r}")
+        check_positive("alpha", self.alpha, zero=True)
+        check_integer("n_chains", self.n_chains, 1)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -361,9 +366,3 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return seed_of(random_state)

@@ -11,8 +11,8 @@ from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.counts import log_choose
 from l0anneal._util.seeds import RandomState, seed_of
 from l0anneal.engine.moves import pair_flip
-from l0anneal.engine.moves.outcome import ACCEPTED, OUTSIDE, SLOT
 from l0anneal.engine.rng import stream
+from l0anneal.engine.sweep import Sweeps
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.ensembles import Instance
@@ -93,15 +93,12 @@ def heat(
         workspace = Workspace(problem, k)
         workspace.begin_at(np.sort(np.concatenate((truth, extra))))
         for a, mu_a in enumerate(mus):
-            tally = np.zeros(4, dtype=np.int64)
-            tally[SLOT] = tally[OUTSIDE] = -1
-            energies = np.zeros(tau)
-            for sweep in range(tau):
-                stop = (sweep + 1) * n
-                workspace.run(pair_flip, state, mu_a * problem.unit_energy, stop, energies, tally)
+            unit_mu = mu_a * problem.unit_energy
+            sweeps = Sweeps(workspace, pair_flip, state, unit_mu, n_sweeps=tau)
+            for _ in sweeps.each():
                 mse[a] += instance.mse(workspace.coef) / tau
-            energy[a] = workspace.to_energy(energies.mean())
-            acceptance[a] = tally[ACCEPTED] / (tau * n)
+            energy[a] = workspace.to_energy(sweeps.energies.mean())
+            acceptance[a] = sweeps.acceptance
     count = log_choose(n - truth.size, k - truth.size)
     return Heated(
         mu=mus,

@@ -1,7 +1,7 @@
-"""What temperature comes next, and for how many sweeps: by plan, by fluctuations, by the clock.
+"""Which temperature follows, and for how many sweeps: as listed, by fluctuations, or by the clock.
 
-A pace is asked before each temperature. It may look at what was measured at the ones before, and the
-steps that were made are kept: they are a `Schedule`, which replays the run exactly.
+An annealing asks its pace before each temperature. The pace may look at the energies measured so far.
+The steps that were made are recorded as a `Schedule`, which replays the run exactly.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Pace(Protocol):
 
 
 class FixedPace:
-    """The steps of a schedule."""
+    """The steps of a schedule, as listed."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.steps, self.at, self.name = list(schedule), 0, schedule.name
@@ -99,8 +99,12 @@ class FixedPace:
         self.at += 1
         return self.steps[self.at - 1]
 
+    def range(self) -> Floats:
+        """The inverse temperatures of all steps."""
+        return np.array([mu for mu, _ in self.steps])
+
     def ahead(self) -> Schedule | None:
-        """The steps still to come."""
+        """The steps that are left."""
         rest = self.steps[self.at :]
         return (
             Schedule(tuple(mu for mu, _ in rest), tuple(tau for _, tau in rest)) if rest else None
@@ -144,15 +148,19 @@ class AdaptivePace:
         within = float(energies.var(axis=1, ddof=1).mean()) if energies.shape[1] > 1 else 0.0
         fall = (self.mean - mean) / (self.mu - self.before) if self.before >= 0 else 0.0
         variance = max(within, fall)
-        # half of the last estimate: one temperature's few sweeps make a rough one
+        # the few sweeps of one temperature make a rough estimate: average it with the last one
         old = self.variance if math.isfinite(self.variance) else variance
         self.variance = (
             math.sqrt(old * variance) if old > 0 and variance > 0 else max(old, variance) / 2
         )
         self.mean = mean
 
+    def range(self) -> Floats:
+        """Inverse temperatures that cover those of the steps."""
+        return np.geomspace(self.mu_min, self.mu_max, 100)
+
     def ahead(self) -> Schedule | None:
-        """As if the coming steps had the last one's ratio."""
+        """Guess the steps that are left, as if all of them had the ratio of the last one."""
         if self.mu >= self.mu_max:
             return None
         now = max(self.mu, self.mu_min)
@@ -166,11 +174,11 @@ class AdaptivePace:
 
 
 class TimedPace:
-    """Another pace whose sweeps are scaled so that the run ends at a deadline.
+    """Another pace, with its sweeps scaled so that the run ends at a deadline.
 
-    ``profile`` gives the seconds of a sweep at μ, as a rehearsal found them; the run corrects it as it
-    goes. With ``fill`` sweeps may be added too, else only taken away. Where one sweep at each
-    temperature is too many, temperatures are left out.
+    ``profile`` gives the seconds of a sweep at μ, as a rehearsal measured them, and is corrected during
+    the run. With ``fill`` sweeps may be added as well as taken away. Where there is no time for one
+    sweep at each temperature, temperatures are left out. ``cut`` tells whether the pace was changed.
     """
 
     def __init__(
@@ -185,7 +193,7 @@ class TimedPace:
         self.clock, self.name = clock, f"{pace.name}, in time"
         self.last: tuple[float, float] | None = None  # when the last step began, what was expected
         self.correction = 1.0
-        self.factor = math.inf
+        self.cut = fill
 
     def next(self, energies: Floats | None) -> Step | None:
         now = self.clock()
@@ -194,13 +202,17 @@ class TimedPace:
             self.correction *= math.sqrt(min(max(measured, 0.1), 10.0))
         left = self.deadline - now
         ahead = self.pace.ahead()
-        if ahead is None or (left <= 0 and self.last is not None):
+        if ahead is None:
+            return None
+        if left <= 0 and self.last is not None:
+            self.cut = True
             return None
         left = max(left, 1e-9)  # one step is always made
         expected = self.correction * self.profile(np.array(ahead.mu)) * np.array(ahead.tau)
         factor = left / max(float(expected.sum()), 1e-12)
         least = self.correction * float(self.profile(np.array(ahead.mu)).sum())  # one sweep at each
         if least > left:
+            self.cut = True
             self.pace.skip(math.ceil(least / left) - 1)
         step = self.pace.next(energies)
         if step is None:
@@ -209,12 +221,13 @@ class TimedPace:
         sweeps = max(1, math.floor(tau * factor))
         if not self.fill:
             sweeps = min(sweeps, tau)
+            self.cut |= sweeps < tau
         self.last = now, sweeps * self.correction * float(self.profile(np.array([mu]))[0])
         return mu, sweeps
 
 
 def interpolated(mus: Floats, seconds: Floats) -> Callable[[Floats], Floats]:
-    """The profile through measured seconds per sweep, linear in between."""
+    """Return seconds per sweep as a function of μ, linear between those that were measured."""
 
     def profile(mu: Floats) -> Floats:
         return np.asarray(np.interp(mu, mus, seconds))

@@ -1,150 +1,171 @@
 """The best support of every size, from one run through the sizes.
 
-Neighbouring sizes know much about each other: the best k columns without their worst one, or with
-the best addition, are good starts for k − 1 and k + 1. The run has three parts.
+Neighbouring sizes know much about each other: the best k columns without their worst one, or with the
+best addition, are good starts for k − 1 and k + 1. The run has three parts.
 
-1. *Passes*: up the sizes, adding the best column, and down, removing the worst, each time followed by
-   a descent to a swap-local minimum. The best support of each size is kept, and a pass goes on from
-   the better of what it has and what was kept; passes are repeated until a pair of them brings
-   nothing.
-2. *Annealing in sizes*: down from the largest size, one short annealing at each from the best support
-   there is: warm enough to leave it, too short and too cold to forget it. A size of few supports is
-   enumerated instead.
-3. Passes again, so that what one size has found reaches the others. The last pass goes up, and so no
-   size is worse than the one before it.
+1. *Passes* up the sizes, adding the best column, and down, removing the worst one, each time followed by
+   a descent to a swap-local minimum. The best support of each size is kept, and a pass continues from
+   the better of its own support and the kept one. Passes are repeated until two of them improve nothing.
+2. *Annealing in sizes*: from the largest size down, one short annealing at each, starting from the best
+   support there: warm enough to leave it, too short and too cold to forget it. Sizes with few supports
+   are enumerated instead.
+3. Passes again, so that an improvement at one size reaches the others. The last pass leads up, so that
+   no size is worse than the one before it.
 """
 
 from __future__ import annotations
 
-import time
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.seeds import child
-from l0anneal.engine.kernel_choice import KERNELS, pair_acceptance
-from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.descent import RESOLUTION
-from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED
 from l0anneal.engine.pivots import remove
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import ENERGY, SIZE
+from l0anneal.engine.sweep import Mover
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.run import Run, RunStopped
 from l0anneal.samplers.schedule import Schedule
 
-__all__ = ["best_of_every_size"]
+__all__ = ["Supports", "best_of_every_size"]
 
 # the short annealings: temperatures, sweeps and proposals at each at least, and where in the automatic
 # schedule they begin
 TEMPERATURES, SWEEPS, PROPOSALS, BEGIN = 20, 3, 500, 0.25
-ENUMERATED = 5000  # sizes with so few supports are not annealed: all of them are looked at
+ENUMERATED = 5000  # sizes with at most this many supports are enumerated
 MOST_PASSES = 20
+TO_THE_END = -1  # as a number of steps: the search was not cut short
 
 
 class _TimeIsUp(Exception):
-    """Ends the search; what it has found stays."""
+    """Ends the search; the supports found so far stay."""
+
+
+@dataclass(frozen=True)
+class Supports:
+    """The best support found of each size from 0 on, and how to find them again.
+
+    ``n_steps`` replays the search exactly; it is −1 if the search was not cut short.
+    """
+
+    supports: list[NDArray[np.int64]]
+    n_steps: int
+    ended: str
 
 
 def best_of_every_size(
-    problem: SparseProblem, most: int, seed: int, time_limit: float | None = None
-) -> list[NDArray[np.int64]]:
+    run: Run, problem: SparseProblem, most: int, n_steps: int | None = None
+) -> Supports:
     """Return the best support found of each size from 0 to ``most``, or to the rank if that is less.
 
     Parameters
     ----------
+    run : Run
+        The run, which has begun. Its time limit cuts the search short; the first pass is always made.
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     most : int
         The largest size.
-    seed : int
-        One seed, one result, unless the time limit ends the run.
-    time_limit : float, optional
-        Seconds after which the run ends with what it has; the first pass up is always made.
+    n_steps : int, optional
+        ``n_steps`` of an earlier search, which is then replayed.
 
     Examples
     --------
     >>> from l0anneal import SparseProblem
-    >>> best_of_every_size(SparseProblem([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0]), 2, 0)
+    >>> problem = SparseProblem([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
+    >>> with Run(random_state=0) as run:
+    ...     best_of_every_size(run, problem, 2).supports
     [array([], dtype=int64), array([1]), array([0, 1])]
     """
     problem.check_size(most)
-    warm_up("auto")
-    end = np.inf if time_limit is None else time.perf_counter() + time_limit
-    with one_blas_thread():
-        search = _Search(problem, most)
+    run.compile(warm_up, "auto")
+    search = _Search(run, problem, most)
+    ended, used = "no size could be improved any more", TO_THE_END
+    try:
         search.begin()
-        search.end = end
-        try:
+        search.limit(n_steps)
+        search.settle()
+        if 0 < search.most < problem.n_columns:
+            search.anneal()
             search.settle()
-            if 0 < search.most < problem.n_columns:
-                search.anneal(seed)
-                search.settle()
-        except _TimeIsUp:
-            search.end = np.inf
-            search.up()  # so that no size is worse than the one before
-    return search.supports
+    except (_TimeIsUp, RunStopped):
+        ended, used = "time limit", search.budget.used
+        search.make_monotone()
+    return Supports(search.supports, used, ended)
 
 
 class _Search:
-    """The best of each size so far, and the ways to better it."""
+    """The best support of each size so far, and the ways to improve it."""
 
-    def __init__(self, problem: SparseProblem, most: int) -> None:
-        self.problem, self.most = problem, most
-        self.end = np.inf
+    def __init__(self, run: Run, problem: SparseProblem, most: int) -> None:
+        self.run, self.problem, self.most = run, problem, most
+        self.budget = run.budget()
+        self.pause = run.listen
         self.energies = np.full(most + 1, np.inf)  # in the engine's units
         self.supports = [np.zeros(0, dtype=np.int64)] * (most + 1)
         self.energies[0] = 0.0
 
-    def pause(self) -> None:
-        if time.perf_counter() > self.end:
+    def limit(self, n_steps: int | None) -> None:
+        """From here on count steps, and stop when the time is up or ``n_steps`` were made."""
+        replay = None if n_steps in (None, TO_THE_END) else n_steps
+        end = self.run.deadline if n_steps is None else np.inf
+        self.budget = self.run.budget(end, replay)
+        self.pause = self._count_step
+
+    def _count_step(self) -> None:
+        self.run.listen()
+        self.budget.used += 1
+        if not self.budget.more():
             raise _TimeIsUp
 
     def at(self, size: int) -> Workspace:
-        """A workspace at the best support of a size."""
+        """Return a workspace at the best support of a size."""
         workspace = Workspace(self.problem, max(1, self.most))
-        workspace.pause = self.pause
+        workspace.pause = lambda: self.pause()
         workspace.begin_at(self.supports[size])
         return workspace
 
     def keep(self, workspace: Workspace) -> bool:
         """Keep the support if it is the best of its size so far."""
-        size = int(workspace.tableau.counts[SIZE])
-        energy = float(workspace.tableau.values[ENERGY])
+        size, energy = workspace.size, workspace.unit_energy
         if not energy < self.energies[size] - RESOLUTION:
             return False
         self.energies[size], self.supports[size] = energy, workspace.support
         return True
 
     def descend(self, workspace: Workspace) -> tuple[Workspace, bool]:
-        """Descend and keep what is better than before, or go back to that."""
+        """Descend and keep the support if it is an improvement; if not, return to the kept one."""
         workspace.descend()
         if self.keep(workspace):
             return workspace, True
-        size = int(workspace.tableau.counts[SIZE])
-        if not np.array_equal(workspace.support, self.supports[size]):
-            workspace = self.at(size)
+        if not np.array_equal(workspace.support, self.supports[workspace.size]):
+            workspace = self.at(workspace.size)
         return workspace, False
 
     def begin(self) -> None:
-        """The first pass up; it finds out how far the independent columns reach."""
-        workspace = self.at(0)
-        for size in range(1, self.most + 1):
-            try:
-                workspace.fill_greedily(size)
-            except ValueError:
-                self.most = size - 1
-                self.energies, self.supports = self.energies[:size], self.supports[:size]
-                break
-            workspace, _ = self.descend(workspace)
+        """Make the first pass up, which finds out how many columns are independent."""
+        workspace, reached = self.at(0), 0
+        try:
+            for size in range(1, self.most + 1):
+                try:
+                    workspace.fill_greedily(size)
+                except ValueError:
+                    break
+                workspace, _ = self.descend(workspace)
+                reached = size
+        finally:
+            self.most = reached
+            self.energies = self.energies[: reached + 1]
+            self.supports = self.supports[: reached + 1]
 
     def up(self) -> bool:
-        """Add the best column, size by size; return whether anything became better."""
+        """Add the best column, size by size; return whether any size was improved."""
         workspace, any_better = self.at(0), False
         for size in range(1, self.most + 1):
             workspace.fill_greedily(size)
@@ -153,7 +174,7 @@ class _Search:
         return any_better
 
     def down(self) -> bool:
-        """Remove the worst column, size by size; return whether anything became better."""
+        """Remove the worst column, size by size; return whether any size was improved."""
         workspace, any_better = self.at(self.most), False
         for _ in range(self.most - 1):
             _remove_worst(workspace)
@@ -162,39 +183,33 @@ class _Search:
         return any_better
 
     def settle(self) -> None:
-        """Down and up until neither brings anything."""
+        """Pass down and up until neither improves any size."""
         for _ in range(MOST_PASSES):
             better = self.down()
             if not (self.up() or better):
                 break
 
-    def anneal(self, seed: int) -> None:
-        """One short annealing at each size, from the largest down."""
+    def anneal(self) -> None:
+        """Make one short annealing at each size, from the largest down."""
         mu = np.array(Schedule.automatic(self.problem, self.most).mu) * self.problem.unit_energy
         mu = mu[mu.size // 10 :]  # without the lead-in
         mu = np.geomspace(mu[int(BEGIN * mu.size)], mu[-1], TEMPERATURES)
-        state = stream(child(seed, 0))
+        state = stream(self.run.stream("path annealing"))
         n = self.problem.n_columns
-        sweeps = max(SWEEPS, PROPOSALS // n)
+        n_sweeps = max(SWEEPS, PROPOSALS // n)
         for size in range(self.most, 0, -1):
             if comb(n, size) <= ENUMERATED and self.problem.gram_is_whole:
                 self.enumerate(size)
                 continue
             workspace = self.at(size)
-            acceptance = 1.0
+            mover = Mover(workspace, state, "auto")
             for beta in mu:
-                kernel = workspace.choose_kernel("auto", acceptance)
-                tally, energies = new_tally(), np.zeros(sweeps)
-                for sweep in range(1, sweeps + 1):
-                    workspace.run(KERNELS[kernel], state, beta, sweep * n, energies, tally)
+                for _ in mover.at(float(beta), n_sweeps).each():
                     self.keep(workspace)
-                    self.pause()
-                rate = float(tally[ACCEPTED] / tally[PROPOSED])
-                acceptance = pair_acceptance(kernel, rate, size)
             self.descend(workspace)
 
     def enumerate(self, size: int) -> None:
-        """Look at all supports of a size; admissible ones only, as `tableau` defines them."""
+        """Look at all admissible supports of a size."""
         diagonal, b = self.problem.unit_diagonal(), self.problem.unit_correlation
         supports = np.array(list(combinations(np.flatnonzero(diagonal), size)))
         if supports.size == 0:
@@ -210,9 +225,17 @@ class _Search:
         if energies[best] < self.energies[size] - RESOLUTION:
             self.energies[size], self.supports[size] = energies[best], supports[best]
 
+    def make_monotone(self) -> None:
+        """After a search that was cut short, extend a smaller support where a larger one is worse."""
+        self.pause = lambda: None
+        for size in range(1, self.most + 1):
+            if self.energies[size] > self.energies[size - 1]:
+                workspace = self.at(size - 1)
+                workspace.fill_greedily(size)
+                self.keep(workspace)
+
 
 def _remove_worst(workspace: Workspace) -> None:
-    t = workspace.tableau
-    size = int(t.counts[SIZE])
+    t, size = workspace.tableau, workspace.size
     remove(t, int(np.argmin(t.x[:size] ** 2 / np.diagonal(t.U)[:size])))
     workspace.refresh()

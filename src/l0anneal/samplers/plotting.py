@@ -1,4 +1,4 @@
-"""Pictures of schedules and runs, on the caller's axes where there is one pair of them."""
+"""Figures of schedules and results."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from l0anneal.samplers.annealing.result import AnnealResult
+    from l0anneal.samplers.evidence.result import EvidenceResult
     from l0anneal.samplers.population.result import PopulationResult
+    from l0anneal.samplers.result import Result
     from l0anneal.samplers.schedule import Schedule
     from l0anneal.samplers.tempering.result import TemperResult
 
 __all__ = [
     "plot_anneal",
+    "plot_coefficients",
+    "plot_evidence",
     "plot_population",
     "plot_schedule",
     "plot_tempering",
@@ -179,4 +183,57 @@ def plot_tempering(result: TemperResult) -> Figure:
         ax.spines[["top", "right"]].set_visible(False)
     state = "too short to be trusted" if result.refusals else f"{result.round_trips} round trips"
     figure.suptitle(f"{result.ladder.size} rungs, {result.n_sweeps} sweeps, {state}", fontsize=11)
+    return figure
+
+
+def plot_coefficients(result: Result) -> Figure:
+    """Draw the coefficients of the chosen columns."""
+    figure = new_figure(6.4, 3.4)
+    ax = figure.subplots()
+    ax.vlines(result.support, 0.0, result.coef[result.support], color=COLORS["blue"], lw=1.2)
+    ax.plot(result.support, result.coef[result.support], "o", ms=4, color=COLORS["blue"])
+    ax.axhline(0.0, color=COLORS["black"], lw=0.8)
+    ax.set_xlim(-0.02 * result.n_columns - 0.5, 1.02 * result.n_columns - 0.5)
+    ax.set_xlabel("column")
+    ax.set_ylabel("coefficient (units of signal / column)")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title(
+        f"{result.support.size} of {result.n_columns} columns, distortion {result.distortion:.4g}",
+        fontsize=11,
+    )
+    return figure
+
+
+def plot_evidence(result: EvidenceResult) -> Figure:
+    """Draw inclusion probabilities, the number of columns, and the cooling."""
+    figure = new_figure(12.0, 3.4)
+    axes = figure.subplots(1, 3)
+    p = result.inclusion_probability
+    columns = np.arange(p.size)
+    axes[0].vlines(columns, 0.0, p, color=COLORS["sky"], lw=1.0)
+    axes[0].plot(result.support, p[result.support], "o", ms=4, color=COLORS["blue"], label="chosen")
+    axes[0].axhline(0.5, color=COLORS["red"], ls="--", lw=1.0, label="one half")
+    axes[0].set_ylim(0.0, 1.05)
+    axes[0].set_xlabel("column")
+    axes[0].set_ylabel("inclusion probability")
+    axes[0].legend(frameon=False, fontsize=8)
+
+    axes[1].bar(np.arange(result.size_posterior.size), result.size_posterior, color=COLORS["green"])
+    axes[1].set_xlabel("number of columns")
+    axes[1].set_ylabel("posterior probability")
+
+    log = result.trajectory
+    axes[2].plot(
+        log["temperature"].to_numpy(), log["size"].to_numpy(), ".-", ms=4, color=COLORS["purple"]
+    )
+    axes[2].set_xscale("log")
+    axes[2].set_xlabel("noise variance T while cooling (units of signal²)")
+    axes[2].set_ylabel("mean number of columns")
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(
+        f"{result.support.size} of {result.n_columns} columns, "
+        f"noise variance {result.noise_variance:.3g}, state: {result.state}",
+        fontsize=11,
+    )
     return figure

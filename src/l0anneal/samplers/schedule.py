@@ -1,4 +1,4 @@
-"""Annealing schedules: which inverse temperatures, and how long at each."""
+"""Annealing schedules: inverse temperatures, and the number of sweeps at each of them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.checks import check_integer
-from l0anneal.engine.tableau import SIZE
-from l0anneal.engine.warm_up import warm_up
-from l0anneal.engine.workspace import Workspace
-from l0anneal.problem.admissibility import PIVOT
-from l0anneal.problem.sparse_problem import SparseProblem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Schedule"]
 
@@ -72,7 +68,7 @@ class Schedule:
 
     @classmethod
     def geometric(cls, mu_min: float, mu_max: float, n: int = 100, tau: int = 5) -> Schedule:
-        """μ from mu_min to mu_max in equal ratios."""
+        """Inverse temperatures from mu_min to mu_max in equal ratios."""
         if not 0 < mu_min <= mu_max < math.inf:
             raise ValueError(f"needs 0 < mu_min ≤ mu_max; got {mu_min} and {mu_max}")
         return cls._make(np.geomspace(mu_min, mu_max, check_integer("n", n, 1)), tau, "geometric")
@@ -91,7 +87,7 @@ class Schedule:
 
     @classmethod
     def custom(cls, mu: ArrayLike, tau: ArrayLike) -> Schedule:
-        """Any ascending μ; ``tau`` is one number for all, or one for each."""
+        """Any ascending μ, with one ``tau`` for all of them or one for each."""
         return cls._make(np.atleast_1d(np.asarray(mu, dtype=np.float64)), tau, "custom")
 
     @classmethod
@@ -105,15 +101,17 @@ class Schedule:
     ) -> Schedule:
         """Find the hot and the cold end from the problem itself.
 
-        The hot end is where a typical exchange on a random support costs half the temperature; the
-        cold end is where a cheap one (the lowest thousandth of those that cost anything) at a
-        swap-local minimum costs twenty times the temperature. In between the ratios are equal. A
-        tenth of the temperatures lead in evenly from μ = 0, so that entropies can be integrated.
-        Both ends scale as 1/‖y‖², so multiplying A or y by a constant changes no support.
+        At the hot end a typical exchange on a random support costs half the temperature. At the cold
+        end a cheap exchange at a swap-local minimum (the lowest thousandth of those that cost
+        anything) costs twenty times the temperature. In between the temperatures have equal ratios,
+        and a tenth of them lead in evenly from μ = 0, so that entropies can be integrated. Both ends
+        scale as 1/‖y‖², so multiplying A or y by a constant changes no support.
         """
         k = problem.check_size(n_nonzero)
         n = check_integer("n", n, 1)
-        hot, cold = _unit_range(problem, k)
+        from l0anneal.samplers.temperature_range import temperature_range
+
+        hot, cold = temperature_range(problem, k)
         lead_in = np.linspace(0.0, hot, n // 10, endpoint=False)
         mu = np.concatenate((lead_in, np.geomspace(hot, cold, n - lead_in.size)))
         return cls._make(mu / problem.unit_energy, tau, "automatic")
@@ -144,11 +142,11 @@ class Schedule:
 
     @property
     def n_sweeps(self) -> int:
-        """Sweeps in all."""
+        """The number of sweeps at all temperatures together."""
         return sum(self.tau)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw temperature against sweeps."""
+        """Draw temperature against the number of sweeps."""
         from l0anneal.samplers.plotting import plot_schedule
 
         return plot_schedule(self, ax)
@@ -156,74 +154,25 @@ class Schedule:
     # ------------------------------------------------------------ JSON
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `from_dict` is its inverse, to the last bit."""
+        """Return plain data; `from_dict` is the exact inverse."""
         return {"name": self.name, "mu": list(self.mu), "tau": list(self.tau)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Schedule:
-        """Read what `to_dict` wrote."""
+        """Make a schedule from what `to_dict` returned."""
         try:
             return cls(tuple(data["mu"]), tuple(data["tau"]), str(data["name"]))
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError('a schedule is {"name": ..., "mu": [...], "tau": [...]}') from error
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write as JSON."""
+        """Write the schedule to a JSON file."""
         Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Schedule:
-        """Read what `save` wrote."""
+        """Read a schedule that `save` wrote."""
         try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except ValueError as error:
             raise ValueError(f"{path}: not a saved schedule ({error})") from error
-
-
-def temperature_range(problem: SparseProblem, k: int) -> tuple[float, float]:
-    """The hot and the cold end of `Schedule.automatic`, as inverse temperatures."""
-    hot, cold = _unit_range(problem, k)
-    return hot / problem.unit_energy, cold / problem.unit_energy
-
-
-def _unit_range(problem: SparseProblem, k: int) -> tuple[float, float]:
-    warm_up()
-    with one_blas_thread():
-        hot, cold = _energy_scales(problem, k)
-    return 0.5 / hot, 20.0 / cold
-
-
-def _energy_scales(problem: SparseProblem, k: int) -> tuple[float, float]:
-    """Typical cost of an exchange on a random support, and a low one at a local minimum.
-
-    In units of the engine (unit signal). The probe has a fixed seed of its own, so that the
-    schedule depends on the problem alone.
-    """
-    n = problem.n_columns
-    if not 0 < k < n:
-        return 1.0, 1.0
-    workspace = Workspace(problem, k)
-    workspace.fill(k, np.random.default_rng(0).permutation(n))
-    random_costs = np.abs(_exchange_costs(workspace))
-    hot = float(np.sum(random_costs)) / max(1, random_costs.size)
-    workspace = Workspace(problem, k)
-    workspace.fill_greedily(k)
-    workspace.descend()
-    costs = _exchange_costs(workspace)
-    costs = costs[costs > 1e-12]
-    if not hot > 1e-12 or costs.size == 0:
-        return 1.0, 1.0
-    return hot, min(hot, float(np.quantile(costs, 1e-3)))
-
-
-def _exchange_costs(workspace: Workspace) -> NDArray[np.float64]:
-    """Energy changes of the exchanges of a support, for at most a million of them."""
-    t = workspace.tableau
-    k = int(t.counts[SIZE])
-    n_outside = t.b.size - k
-    rows = np.unique(np.linspace(0, n_outside - 1, min(n_outside, max(1, 10**6 // k))).astype(int))
-    W, x, freed = t.W[rows, :k], t.x[:k], 1.0 / np.diag(t.U)[:k]
-    gamma = t.gamma[rows, None] + W**2 * freed
-    r = t.r[rows, None] + W * (x * freed)
-    allowed = gamma > PIVOT
-    return (0.5 * x**2 * freed - 0.5 * r**2 / np.where(allowed, gamma, 1.0))[allowed]

@@ -1,25 +1,20 @@
-"""Simulated annealing: the paper's Algorithm 2, one chain or many."""
+"""Simulated annealing: the paper's Algorithm 2, with one chain or many."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from tqdm.auto import tqdm
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_integer, check_time_limit
-from l0anneal._util.seeds import RandomState, seed_of
+from l0anneal._util.checks import check_choice, check_integer
+from l0anneal._util.seeds import RandomState
 from l0anneal.engine.kernel_choice import KERNELS, MOVES
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.annealing.chain import Chain, Observable, Run, run_chains
+from l0anneal.samplers.annealing.chain import Chain, Observable, Settings, run_chains
 from l0anneal.samplers.annealing.result import RESERVED_NAMES, AnnealResult
 from l0anneal.samplers.pace import (
     AdaptivePace,
@@ -29,14 +24,15 @@ from l0anneal.samplers.pace import (
     TimedPace,
     interpolated,
 )
-from l0anneal.samplers.schedule import Schedule, temperature_range
-from l0anneal.samplers.search_result import fitted
+from l0anneal.samplers.result import chain_fields
+from l0anneal.samplers.run import OnInterrupt, Run
+from l0anneal.samplers.schedule import Schedule
+from l0anneal.samplers.temperature_range import temperature_range
 
 __all__ = ["anneal"]
 
 Floats = NDArray[np.float64]
 
-GRACE = 0.1  # seconds over the limit, or a tenth of it, before a step is cut short in its middle
 REHEARSAL = 8  # temperatures at which a sweep is timed before a run with a time limit
 
 
@@ -56,7 +52,7 @@ def anneal(
     time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
-    on_interrupt: Literal["raise", "return"] = "raise",
+    on_interrupt: OnInterrupt = "raise",
 ) -> AnnealResult:
     """Find the best ``n_nonzero`` columns by Monte Carlo over supports at falling temperature.
 
@@ -67,47 +63,47 @@ def anneal(
     Parameters
     ----------
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     n_nonzero : int
-        k, the size of the support. Columns that are nearly dependent are never chosen together:
-        each keeps more than 1e-7 of its squared norm off the span of the others.
-    schedule : Schedule, optional
+        k, the number of columns. Columns that are nearly dependent are never chosen together: each
+        keeps more than 1e-7 of its squared norm off the span of the others.
+    schedule : Schedule or AdaptiveSchedule, optional
         By default `Schedule.automatic`, which finds its temperatures from the problem.
-        `Schedule.paper` is the paper's; an `AdaptiveSchedule` is made in the run.
+        `Schedule.paper` is the paper's. An `AdaptiveSchedule` chooses its steps during the run.
     move : {"pair flip", "auto", "heat bath", "multi flip", "rejection free"}
-        How supports change. The stationary law is the same for all. "pair flip": the paper's
-        Metropolis exchanges of one column for another. "rejection free": the same chain in law, but
-        not the same random numbers, at a cost for its changes only. "heat bath": a column comes in
-        and the one that goes out is drawn by weight. "multi flip": up to ``n_pairs`` columns are
-        exchanged at once. "auto": at each temperature the cheapest of the single exchanges, by
-        counts of operations, chosen by the acceptance at the temperature before.
+        How supports change. All moves have the same stationary law. "pair flip" is the paper's
+        Metropolis exchange of one column for another. "rejection free" is the same chain in law with
+        other random numbers, and pays for accepted exchanges only. "heat bath" lets a column enter and
+        draws the one that leaves by its weight. "multi flip" exchanges up to ``n_pairs`` columns at
+        once. "auto" takes, at each temperature, the cheapest of the single exchanges, judged by counts
+        of operations and the acceptance at the temperature before.
     n_pairs : int
-        For "multi flip".
+        How many columns "multi flip" exchanges at once, at most.
     polish : bool
-        End with a descent to a swap-local minimum: no exchange of one column lowers the energy.
-        The paper does not; switch it off to reproduce it.
+        End with a descent to a swap-local minimum, where no exchange of one column lowers the energy.
+        The paper does not do this; switch it off to reproduce the paper.
     n_chains, n_jobs : int
-        Independent chains, the best of which wins, and threads to run them in (−1: all cores).
-        The result does not depend on ``n_jobs``.
+        The number of independent chains, of which the best is returned, and the number of threads that
+        run them (−1: all cores). The result does not depend on ``n_jobs``.
     initial_support : array of k column indices, optional
-        Where every chain starts; by default each at its own random support.
+        Where every chain starts; by default each chain draws its own random support.
     keep_samples : bool
         Keep the support after every sweep, as ``result.samples``.
     observables : mapping of names to functions, optional
         Functions of the dense coefficient vector, averaged over the sweeps of each temperature into
         ``result.trajectory``, such as ``{"mse": instance.mse}``.
     time_limit : float, optional
-        Seconds, all included except the compilation of kernels. Without a ``schedule`` the run fills
-        them, on the middle part of the automatic one: more time, more sweeps. A given schedule is cut
-        down to them, if need be. The schedule that was executed is in the result, and replays it
-        exactly.
+        Wall-clock seconds of the whole call, without the compilation of kernels. Without a ``schedule``
+        the run fills them: more time, more sweeps, on the middle part of the automatic schedule. A given
+        schedule is cut down to them if need be. The result holds the schedule that was executed, which
+        replays the run exactly.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
         Show a bar with the current distortion.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before
-        the first chain has a support there is none to return, and it raises.
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before the
+        first chain has a support there is nothing to return, and KeyboardInterrupt is raised.
 
     Returns
     -------
@@ -121,126 +117,158 @@ def anneal(
     >>> bool((result.support == instance.support).all())
     True
     """
-    k = problem.check_size(n_nonzero)
+    settings = _check(
+        problem,
+        n_nonzero,
+        move=move,
+        n_pairs=n_pairs,
+        polish=polish,
+        initial_support=initial_support,
+        keep_samples=keep_samples,
+        observables=observables,
+    )
     n_chains = check_integer("n_chains", n_chains, 1)
-    if move not in MOVES:
-        raise ValueError(f"move is one of {', '.join(MOVES)}; got {move!r}")
-    if isinstance(n_pairs, bool) or not isinstance(n_pairs, (int, np.integer)):
-        raise ValueError(f"n_pairs must be an integer; got {n_pairs!r}")
-    if not 1 <= n_pairs <= MOST_PAIRS:
-        raise ValueError(f"n_pairs must be between 1 and {MOST_PAIRS}; got {n_pairs}")
-    if on_interrupt not in ("raise", "return"):
-        raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
     if schedule is not None and not isinstance(schedule, Schedule | AdaptiveSchedule):
         raise ValueError(f"schedule must be a Schedule, such as Schedule.paper(); got {schedule!r}")
-    check_time_limit(time_limit)
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+    ) as run:
+        run.compile(warm_up, move)
+        problem.make_ready()
+        steps = _steps(run, settings, schedule, n_chains)
+        if isinstance(steps, Schedule):
+            run.expect(steps.n_sweeps * n_chains)
+        chains = [Chain(run, settings, run.stream("annealing chain", c)) for c in range(n_chains)]
+        executed = run_chains(run, chains, steps)
+        return _package(run, settings, chains, executed, steps)
+
+
+def _check(
+    problem: SparseProblem,
+    n_nonzero: int,
+    *,
+    move: str,
+    n_pairs: int,
+    polish: bool,
+    initial_support: ArrayLike | None,
+    keep_samples: bool,
+    observables: Mapping[str, Observable] | None,
+) -> Settings:
+    """Check the arguments that all chains share."""
+    k = problem.check_size(n_nonzero)
+    check_choice("move", move, tuple(MOVES))
+    n_pairs = check_integer("n_pairs", n_pairs, 1, MOST_PAIRS)
     for name in observables or {}:
         if name in RESERVED_NAMES:
             raise ValueError(
-                f"an observable cannot be called {name!r}: the trajectory has it already"
+                f"an observable cannot be called {name!r}: the trajectory has a variable of that name"
             )
     start = None if initial_support is None else problem.check_support(initial_support, k)
-    seed = seed_of(random_state)
-    warm_up(move)
-    began = time.perf_counter()
-    with one_blas_thread():
-        problem.make_ready()
-        run = Run(
-            problem,
-            k,
-            seed,
-            start,
-            move,
-            int(n_pairs),
-            polish,
-            keep_samples,
-            dict(observables or {}),
-        )
-        fill = schedule is None
-        if schedule is None:
-            schedule = Schedule.automatic(problem, k) if time_limit is None else _brief(problem, k)
-        plan: Schedule | Pace = _plan(run, schedule)
-        if time_limit is not None:
-            n_rounds = math.ceil(n_chains / effective_n_jobs(n_jobs if n_jobs is not None else 1))
-            plan = _timed(run, _plan(run, schedule), began, time_limit, n_rounds, fill)
-        total = plan.n_sweeps * n_chains if isinstance(plan, Schedule) else None
-        with tqdm(total=total, unit="sweep", disable=not progress, leave=False) as bar:
-            run.bar = bar
-            chains, executed, interrupted = run_chains(run, plan, n_chains, n_jobs, on_interrupt)
-        answer = fitted(problem, [chain.support for chain in chains if chain.support is not None])
-    return AnnealResult(
-        **answer,
-        schedule=executed,
-        general_position=problem.in_general_position,
-        seed=seed,
-        seconds=time.perf_counter() - began,
-        interrupted=interrupted,
-        refreshes=sum(chain.refreshes for chain in chains),
-        mean_energy=_table(chains, len(executed), lambda chain: chain.mean_energy),
-        std_energy=_table(chains, len(executed), lambda chain: chain.std_energy),
-        acceptance=_table(chains, len(executed), lambda chain: chain.acceptance),
-        kernels=_kernels(chains, len(executed)),
-        move=move,
-        n_pairs=int(n_pairs),
-        observed={
-            name: _table(chains, len(executed), lambda chain, name=name: chain.observed[name])  # type: ignore[misc]
-            for name in run.observables
-        },
-        sampled_supports=_samples(chains, executed.n_sweeps, k) if keep_samples else None,
-    )
+    return Settings(problem, k, start, move, n_pairs, polish, keep_samples, dict(observables or {}))
 
 
-def _brief(problem: SparseProblem, k: int) -> Schedule:
-    """Where supports relax slowly: hotter, and colder, time would be wasted."""
-    hot, cold = temperature_range(problem, k)
-    return Schedule.geometric(min(6.0 * hot, 0.5 * cold), 0.5 * cold, 60)
-
-
-def _plan(run: Run, schedule: Schedule | AdaptiveSchedule) -> Schedule | AdaptivePace:
-    """What is given to the chains; an adaptive schedule gets the ends that it does not have."""
-    if isinstance(schedule, Schedule):
+def _steps(
+    run: Run, settings: Settings, schedule: Schedule | AdaptiveSchedule | None, n_chains: int
+) -> Schedule | Pace:
+    """Decide what the chains are to follow: a schedule, or a pace that decides step by step."""
+    problem, k = settings.problem, settings.k
+    if isinstance(schedule, Schedule) and run.time_limit is None:
         return schedule
-    hot, cold = temperature_range(run.problem, run.k)
-    mu_max = cold if schedule.mu_max is None else schedule.mu_max
-    mu_min = min(hot, mu_max) if schedule.mu_min is None else schedule.mu_min
-    return AdaptivePace(schedule, mu_min, max(mu_min, mu_max))
+    if schedule is None and run.time_limit is None:
+        return Schedule.automatic(problem, k)
+    fill = schedule is None
+    if isinstance(schedule, Schedule):
+        pace: FixedPace | AdaptivePace = FixedPace(schedule)
+    else:
+        hot, cold = (mu / problem.unit_energy for mu in temperature_range(problem, k, run.listen))
+        if schedule is None:
+            # supports relax slowly here; hotter and colder, time would be wasted
+            schedule = Schedule.geometric(min(6.0 * hot, 0.5 * cold), 0.5 * cold, 60)
+            pace = FixedPace(schedule)
+        else:
+            mu_max = cold if schedule.mu_max is None else schedule.mu_max
+            mu_min = min(hot, mu_max) if schedule.mu_min is None else schedule.mu_min
+            pace = AdaptivePace(schedule, mu_min, max(mu_min, mu_max))
+    if run.time_limit is None:
+        return pace
+    return _timed(run, settings, pace, math.ceil(n_chains / run.n_threads), fill)
 
 
 def _timed(
     run: Run,
-    plan: Schedule | AdaptivePace,
-    began: float,
-    time_limit: float,
+    settings: Settings,
+    pace: FixedPace | AdaptivePace,
     n_rounds: int,
     fill: bool,
 ) -> Pace:
-    """Fit a plan into the seconds: rehearse it with single sweeps to see what each costs."""
-    run.deadline = began + max(1.1 * time_limit, time_limit + GRACE)
-    steps = plan if isinstance(plan, Schedule) else Schedule.geometric(plan.mu_min, plan.mu_max)
-    mus = [steps.mu[i] for i in np.linspace(0, len(steps) - 1, REHEARSAL).astype(int)]
-    rehearsal = Chain(run, 2**32 - 1)
+    """Fit a pace into the time limit: rehearse it with single sweeps to see what each of them costs."""
+    assert run.time_limit is not None
+    mus = pace.range()
+    mus = mus[np.linspace(0, mus.size - 1, REHEARSAL).astype(int)]
+    rehearsal = Chain(run, settings, run.stream("annealing rehearsal"))
     rehearsal.begin()
     seconds: list[float] = []
-    latest = time.perf_counter() + 0.15 * time_limit
+    latest = run.now() + 0.15 * run.time_limit
     for mu in mus:
-        start = time.perf_counter()
-        rehearsal.step(mu, 1)
-        seconds.append((time.perf_counter() - start) * n_rounds)
-        if time.perf_counter() > latest:
+        began = run.now()
+        rehearsal.step(float(mu), 1)
+        seconds.append((run.now() - began) * n_rounds)
+        if run.now() > latest:
             break
-    ending = 0.1 * time_limit
-    if time.perf_counter() < latest:
-        start = time.perf_counter()
+    ending = 0.1 * run.time_limit
+    if run.now() < latest:
+        began = run.now()
         rehearsal.finish()
-        ending = (time.perf_counter() - start) * n_rounds
-    profile = interpolated(np.array(mus[: len(seconds)]), np.array(seconds))
-    pace = FixedPace(plan) if isinstance(plan, Schedule) else plan
-    deadline = began + 0.98 * time_limit - min(ending, 0.1 * time_limit)
-    return TimedPace(pace, deadline, profile, fill)
+        ending = (run.now() - began) * n_rounds
+    profile = interpolated(mus[: len(seconds)], np.array(seconds))
+    deadline = run.began + 0.98 * run.time_limit - min(ending, 0.1 * run.time_limit)
+    return TimedPace(pace, deadline, profile, fill, run.now)
+
+
+def _package(
+    run: Run, settings: Settings, chains: list[Chain], executed: Schedule, steps: Schedule | Pace
+) -> AnnealResult:
+    """Put what the chains found into a result."""
+    begun = [chain for chain in chains if chain.support is not None]
+    run.require(begun)
+    problem, n = settings.problem, len(executed)
+    answer = chain_fields(problem, [c.support for c in begun if c.support is not None])
+    cut = any(chain.stopped for chain in begun)
+    ended = "the schedule was completed"
+    if cut:
+        ended = "time limit, in the middle of a temperature"
+    elif isinstance(steps, TimedPace) and steps.cut:
+        ended = "time limit"
+    record = run.record(ended)
+    record["interrupted"] |= cut
+    return AnnealResult(
+        **answer,
+        **record,
+        schedule=executed,
+        general_position=problem.in_general_position,
+        refreshes=sum(chain.refreshes for chain in begun),
+        mean_energy=_table(begun, n, lambda chain: chain.mean_energy),
+        std_energy=_table(begun, n, lambda chain: chain.std_energy),
+        acceptance=_table(begun, n, lambda chain: chain.acceptance),
+        kernels=_kernels(begun, n),
+        move=settings.move,
+        n_pairs=settings.n_pairs,
+        observed={
+            name: _table(begun, n, lambda chain, name=name: chain.observed[name])  # type: ignore[misc]
+            for name in settings.observables
+        },
+        sampled_supports=_samples(begun, executed.n_sweeps, settings.k)
+        if settings.keep_samples
+        else None,
+    )
 
 
 def _table(chains: list[Chain], n: int, values: Callable[[Chain], list[float]]) -> Floats:
-    """By chain and temperature; NaN where a chain was stopped before."""
+    """Return values by chain and temperature; NaN where a chain was stopped before."""
     table = np.full((len(chains), n), np.nan)
     for row, chain in zip(table, chains):
         row[: len(values(chain))] = values(chain)

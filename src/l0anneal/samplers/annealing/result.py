@@ -1,19 +1,17 @@
-"""What a run says: the answer, the way to it, and how to keep it."""
+"""The result of simulated annealing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util import archive as _archive
 from l0anneal._util.counts import log_choose
+from l0anneal.samplers.result import SearchResult
 from l0anneal.samplers.schedule import Schedule
-from l0anneal.samplers.search_result import SearchResult
 
 if TYPE_CHECKING:
     import xarray
@@ -29,7 +27,7 @@ RESERVED_NAMES = frozenset(
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AnnealResult(SearchResult):
     """The result of an annealing.
 
@@ -158,67 +156,18 @@ class AnnealResult(SearchResult):
         count = log_choose(n, k)
         return np.where(run, (count - integral) / n, np.nan)
 
-    def summary(self) -> str:
-        """The answer in a few lines."""
-        return self._summary(
-            f"schedule     {self.schedule}", "the best so far, not the end of the schedule"
-        )
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data that JSON can hold."""
+        return super().to_dict() | {"move": self.move, "schedule": self.schedule.to_dict()}
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [*super()._lines(), ("schedule", str(self.schedule))]
 
     def plot(self) -> Figure:
         """Draw the run: distortion, acceptance and entropy against temperature."""
         from l0anneal.samplers.plotting import plot_anneal
 
         return plot_anneal(self)
-
-    # ------------------------------------------------------------ files
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
-        header = {"schedule": self.schedule.to_dict(), "observed": list(self.observed)}
-        header |= {name: getattr(self, name) for name in _SCALARS}
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in _ARRAYS}
-        arrays |= {f"observed.{name}": values for name, values in self.observed.items()}
-        if self.sampled_supports is not None:
-            arrays["sampled_supports"] = self.sampled_supports
-        _archive.write(path, "AnnealResult", header, arrays)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> AnnealResult:
-        """Read what `save` wrote."""
-        header, arrays = _archive.read(path, "AnnealResult")
-        fields: dict[str, Any] = {name: header[name] for name in _SCALARS}
-        fields |= {name: arrays[name] for name in _ARRAYS}
-        return cls(
-            schedule=Schedule.from_dict(header["schedule"]),
-            observed={name: arrays[f"observed.{name}"] for name in header["observed"]},
-            sampled_supports=arrays.get("sampled_supports"),
-            **fields,
-        )
-
-
-_SCALARS = (
-    "energy",
-    "signal_energy",
-    "n_samples",
-    "general_position",
-    "seed",
-    "seconds",
-    "interrupted",
-    "refreshes",
-    "move",
-    "n_pairs",
-)
-_ARRAYS = (
-    "support",
-    "coef",
-    "chain_energies",
-    "chain_supports",
-    "chain_coefs",
-    "mean_energy",
-    "std_energy",
-    "acceptance",
-    "kernels",
-)
 
 
 def _mean_over_chains(values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Evidence annealing: the support's size is free, and the noise level is the temperature.
+"""Evidence annealing: the number of columns is free, and the noise level is the temperature.
 
 The paper's measure weighs a support of fixed size by exp(−E/T) with E = min_x ½‖y − Ax‖². Here the
 coefficients are not minimised over but integrated out, under a Gaussian slab of variance σ² on those
@@ -7,54 +7,56 @@ of the chosen unit-norm columns, and each column is chosen with prior probabilit
     P(S) ∝ (ρ/(1 − ρ))^|S|  det(I + G_SS/λ)^(−1/2)  exp(−E_λ(S)/T),      λ = T/σ²,
     E_λ(S) = min_x ½‖y − A_S x‖² + ½ λ‖x‖².
 
-Three terms were added to the paper's. The *determinant* is the volume of coefficients that a support
-offers: a support that explains y only with finely tuned coefficients pays for it. That is what
-removes the paper's metastable state, which lives on the many wrong supports that fit y well with
-useless coefficients. The *prior odds* let the size fluctuate, so that a column can come before
-another goes, and ρ need not be known. The *ridge* keeps supports of any size, larger than M too, well
-defined. As T → 0 at fixed size the minimisers are again the paper's.
+Three terms are added to the paper's. The *determinant* is the volume of coefficients that a support
+offers: a support that explains y only with finely tuned coefficients pays for it. This removes the
+paper's metastable state, which consists of the many wrong supports that fit y well with useless
+coefficients. The *prior odds* let the size fluctuate, so that a column can enter before another one
+leaves, and ρ need not be known. The *ridge* keeps supports of any size, even larger than M, well
+defined. As T → 0 at fixed size the minimisers are the paper's again.
 
-The beginning is a guess by message passing (`message_passing`), which takes a small part of the time. If
-the columns that it names represent y exactly, they are the answer; if not, the guess is forgotten.
+The run begins with a guess by message passing (`message_passing`), which takes a small part of the time.
+If the columns of the guess represent y exactly, they are the answer; if not, the guess is dropped.
 
-T is lowered from above ⟨y²⟩. Meanwhile ρ and σ² follow by expectation maximisation, and the residual
-variance RSS/(M − df) is watched. In a noiseless problem it vanishes against T once the plan is
-found. In a noisy one it stays behind as T falls: there T is the noise, and sampling goes on there, of
-supports together with ρ, T and the slab, which may then have two humps (`slab`).
+Otherwise T is lowered from above ⟨y²⟩. Meanwhile ρ and σ² follow by expectation maximisation, and the
+residual variance RSS/(M − df) is compared with T. In a noiseless problem it vanishes against T once the
+planted support is found. In a noisy one it stays behind as T falls: at that point T is the noise
+variance, and the run draws supports together with ρ, T and the slab, which may then have two humps
+(`slab`).
 """
 
 from __future__ import annotations
 
 import math
-import time
 from functools import cache
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_integer, check_time_limit
-from l0anneal._util.seeds import RandomState, child, seed_of
+from l0anneal._util.checks import check_integer, check_positive
+from l0anneal._util.seeds import RandomState
 from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.evidence_flip import evidence_flip
 from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.engine.rng import stream
-from l0anneal.engine.warm_up import patience, tiny_problem, warm_up
+from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.evidence.chain import Allowance, EvidenceChain, Model, Prior
+from l0anneal.samplers.evidence.chain import EvidenceChain, Model, Prior
 from l0anneal.samplers.evidence.message_passing import pass_messages, set_up_flops
 from l0anneal.samplers.evidence.posterior import PROPOSALS, Posterior
 from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
+from l0anneal.samplers.run import Budget, OnInterrupt, Run, RunStopped
 
-__all__ = ["evidence_anneal"]
+__all__ = ["evidence_anneal", "evidence_anneal_in"]
 
-# columns in the beginning, as a fraction of min(M, N): in the first attempt, and in the others, which
-# find other plans for it
+# columns at the start, as a fraction of min(M, N): in the first attempt, and in the others, which find
+# other planted supports
 FIRST, LATER = 0.05, 0.4
-_FOREIGN = "this schedule is of another problem or seed: it replays only the run that it comes from"
-# operations that message passing may need before the first; with a time limit it counts on this speed
+_FOREIGN = (
+    "this schedule belongs to another problem or seed; it replays only the run that it comes from"
+)
+# operations that message passing may need before its first step, and the speed that is assumed when
+# there is a time limit
 SET_UP_FLOPS, FLOPS_PER_SECOND = 5e10, 2e9
 
 
@@ -65,49 +67,58 @@ def evidence_anneal(
     rho: float | tuple[float, float] | None = None,
     noise_variance: float | None = None,
     tau: int = 5,
-    n_samples: int | None = None,
+    n_draws: int | None = None,
     max_attempts: int | None = None,
     max_messages: int = 500,
     time_limit: float | None = None,
     schedule: EvidenceSchedule | None = None,
+    n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
 ) -> EvidenceResult:
     """Find which columns matter, how many, and how sure that is, without being told anything.
 
     Parameters
     ----------
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     n_nonzero : int, optional
-        Fix the support's size; by default it is free.
+        Fix the number of columns; by default it is inferred.
     rho : float or pair of floats, optional
-        Prior probability of a column, or (a, b) of a Beta prior on it; by default it is learned
-        under Beta(2, 25), which weighs as much as 27 columns of which 2 matter.
+        Prior probability of a column, or (a, b) of a Beta prior on it. By default it is learned under
+        Beta(2, 25), which weighs as much as 27 columns of which 2 matter.
     noise_variance : float, optional
         The noise variance, if it is known; by default it is inferred.
     tau : int
-        Sweeps at each temperature of the first attempt; each further one has twice as many.
-    n_samples : int, optional
-        Samples at the final temperature that the posterior is averaged over: 100, one after each sweep;
-        where there are fewer than 400 columns, 300, each after as many sweeps as make 400 proposals.
+        Sweeps at each temperature of the first attempt; each further attempt makes twice as many.
+    n_draws : int, optional
+        Draws from the posterior that are averaged. By default 100, with a sweep between them; where
+        there are fewer than 400 columns, 300, with enough sweeps between them for 400 proposals.
     max_attempts : int, optional
-        By default 4, or with a time limit as many as there is time for. An attempt that finds a plan
-        shows it: the residual vanishes. One that ends at a noise level with few columns is believed;
-        one with many may be a trap, so further attempts are made, each slower than the last.
+        By default 4, or with a time limit as many as there is time for. An attempt that finds an exact
+        representation ends the search, and so does one that ends at a noise level with few columns. One
+        that ends with many columns may be trapped; it is followed by further attempts, each slower.
     max_messages : int
-        Steps of message passing before the first attempt, to guess the plan; 0 for Monte Carlo alone.
-        They are spared where the size or the noise is given, or A is too large for its spectrum.
+        Steps of message passing before the first attempt, which often find an exact representation; 0
+        for Monte Carlo alone. They are left out if the number of columns or the noise is given, or if A
+        is too large for its spectrum.
     time_limit : float, optional
-        Seconds, except the compilation of kernels; a fifth of them are kept for the sampling. It ends
-        before if the plan is found, or a noise level that is believed.
+        Wall-clock seconds of the whole call, without the compilation of kernels; a fifth of them are
+        kept for the sampling. The run ends earlier if it finds an exact representation, or a noise level
+        with few columns.
     schedule : EvidenceSchedule, optional
-        ``result.schedule`` of an earlier run, which with that run's seed gives it again exactly; in
-        place of tau, n_samples, max_attempts, max_messages and time_limit.
+        ``result.schedule`` of an earlier run, which with that run's seed replays it exactly. It stands
+        in for tau, n_draws, max_attempts, max_messages and time_limit.
+    n_jobs : int, optional
+        As for the other samplers. This one runs a single chain, so it uses one thread in any case.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
-        Show a bar with the temperature and the support's size.
+        Show a progress bar with the temperature and the number of columns.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return an average over the draws made so far, or
+        over the present support if there are none. Before the first sweep, KeyboardInterrupt is raised.
 
     Returns
     -------
@@ -126,63 +137,100 @@ def evidence_anneal(
     """
     size = None if n_nonzero is None else problem.check_size(n_nonzero)
     tau = check_integer("tau", tau, 1)
-    if n_samples is None:
-        n_samples = 100 if problem.n_columns >= PROPOSALS else 300
-    n_samples = check_integer("n_samples", n_samples, 1)
-    if max_attempts is None:
-        max_attempts = 4 if time_limit is None else 10**6
-    max_attempts = check_integer("max_attempts", max_attempts, 1)
+    if n_draws is not None:
+        n_draws = check_integer("n_draws", n_draws, 1)
+    if max_attempts is not None:
+        max_attempts = check_integer("max_attempts", max_attempts, 1)
     max_messages = check_integer("max_messages", max_messages, 0)
-    if noise_variance is not None and not (math.isfinite(noise_variance) and noise_variance > 0):
-        raise ValueError(f"noise_variance must be positive and finite; got {noise_variance}")
-    check_time_limit(time_limit)
+    if noise_variance is not None:
+        check_positive("noise_variance", noise_variance)
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
+    prior = Prior.of(rho)
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        unit="step",
+    ) as run:
+        return evidence_anneal_in(
+            run,
+            problem,
+            size,
+            prior=prior,
+            noise_variance=noise_variance,
+            tau=tau,
+            n_draws=n_draws,
+            max_attempts=max_attempts,
+            max_messages=max_messages,
+            schedule=schedule,
+        )
+
+
+def evidence_anneal_in(
+    run: Run,
+    problem: SparseProblem,
+    size: int | None = None,
+    *,
+    prior: Prior | None = None,
+    noise_variance: float | None = None,
+    tau: int = 5,
+    n_draws: int | None = None,
+    max_attempts: int | None = None,
+    max_messages: int = 500,
+    schedule: EvidenceSchedule | None = None,
+) -> EvidenceResult:
+    """Anneal inside a run that has begun; arguments are checked already."""
+    if n_draws is None:
+        n_draws = 100 if problem.n_columns >= PROPOSALS else 300
+    if max_attempts is None:
+        max_attempts = 4 if run.time_limit is None else 10**6
     known = None
     if noise_variance is not None and problem.signal_energy:
         known = noise_variance / problem.unit_energy
-    _warm_up()
-    began = time.perf_counter()
-    with one_blas_thread(), tqdm(unit="step", disable=not progress, leave=False) as bar:
-        model = Model(problem, size, Prior.of(rho), known)
-        run = _Run(model, seed_of(random_state), schedule, bar)
-        run.time_limit(time_limit)
-        best = run.seeded(max_messages) or run.best(tau, max_attempts)
-        posterior = Posterior(best)
-        allowance = Allowance(run.ends[-1])
-        if schedule is not None:
-            allowance = Allowance(number=schedule.sampling)
-            n_samples = schedule.sampling
-        posterior.sample(n_samples, allowance)
-        return posterior.result(run.seed, run.executed(allowance.used), time.perf_counter() - began)
+    run.compile(_warm_up)
+    model = Model(problem, size, prior or Prior(), known)
+    attempts = _Attempts(run, model, schedule)
+    try:
+        best = attempts.seeded(max_messages) or attempts.best(tau, max_attempts)
+    except RunStopped:
+        best = attempts.so_far()
+    posterior = Posterior(best)
+    sampling = run.budget(attempts.ends[-1])
+    if schedule is not None:
+        sampling, n_draws = run.budget(replay=schedule.sampling), schedule.sampling
+    posterior.sample(n_draws, sampling)
+    attempts.budgets.append(sampling)
+    return posterior.result(attempts.executed(sampling.used), run.record(attempts.why(best)))
 
 
-class _Run:
-    """The attempts of one run, and what they took."""
+class _Attempts:
+    """The attempts of one run, and how many steps they took."""
 
-    def __init__(
-        self, model: Model, seed: int, schedule: EvidenceSchedule | None, bar: Any
-    ) -> None:
-        self.model, self.seed, self.schedule, self.bar = model, seed, schedule, bar
+    def __init__(self, run: Run, model: Model, schedule: EvidenceSchedule | None) -> None:
+        self.run, self.model, self.schedule = run, model, schedule
+        # when message passing, the attempts, the capped attempt and the sampling have to end
         self.ends = [math.inf] * 4
         self.to_settle = 0.0
         self.flops = SET_UP_FLOPS
+        if run.time_limit is not None:
+            limit = run.time_limit
+            self.ends = [run.began + share * limit for share in (0.3, 0.6, 0.8, 0.97)]
+            self.to_settle = 0.1 * limit
+            self.flops = min(self.flops, FLOPS_PER_SECOND * 0.2 * limit)
         self.messages = 0
+        self.chains: list[EvidenceChain] = []
+        self.present: EvidenceChain | None = None
+        self.budgets: list[Budget] = []
         self.taus: list[int] = []
         self.sweeps: list[int] = []
         self.settling: list[int] = []
         self.capped = False
 
-    def time_limit(self, seconds: float | None) -> None:
-        """When message passing, attempts, the capped one, and sampling have to stop."""
-        if seconds is not None:
-            now = time.perf_counter()
-            self.ends = [now + share * seconds for share in (0.3, 0.6, 0.8, 0.97)]
-            self.to_settle = 0.1 * seconds
-            self.flops = min(self.flops, FLOPS_PER_SECOND * 0.2 * seconds)
-
     def executed(self, sampling: int) -> EvidenceSchedule:
-        """What was run, to be run again."""
+        """Return the schedule that replays the run."""
         return EvidenceSchedule(
             tuple(self.taus),
             tuple(self.sweeps),
@@ -192,13 +240,31 @@ class _Run:
             self.messages,
         )
 
+    def why(self, best: EvidenceChain) -> str:
+        """Say why the run ended."""
+        if best.state == "found":
+            return "an exact representation was found"
+        if any(budget.exhausted for budget in self.budgets):
+            return "time limit"
+        if best.state == "noise":
+            return "the noise level was found and sampled"
+        return "all attempts were made"
+
+    def so_far(self) -> EvidenceChain:
+        """Return the best chain of an interrupted run, or the one that was at work."""
+        begun = [*self.chains]
+        if not begun and self.present is not None and self.present.log:
+            begun = [self.present]
+        self.run.require(begun)
+        return _best(begun)
+
     def best(self, tau: int, max_attempts: int) -> EvidenceChain:
-        """The chain to be sampled from."""
+        """Return the chain to be sampled from."""
         best = self.search(tau, max_attempts) if self.schedule is None else self.replay()
         crowded = best.state != "found" and best.crowded and self.model.size is None
         self.capped = crowded if self.schedule is None else self.schedule.capped
         if self.capped:
-            # among so many columns noise is fitted, too: try with fewer than it can be told from
+            # so many columns can fit noise as well: try again with at most half as many as samples
             most = max(1, self.model.problem.n_samples // 2)
             chain = self.attempt(self.taus[0], FIRST, self.ends[2], most)
             if best.mean_size > most or chain.rank < best.rank:
@@ -206,12 +272,13 @@ class _Run:
         return best
 
     def new_chain(self, first: float) -> EvidenceChain:
-        """A chain with a seed of its own."""
-        seed = child(self.seed, len(self.taus))
-        return EvidenceChain(self.model, first, seed, self.bar)
+        """Return a chain with a random stream of its own."""
+        seeds = self.run.stream("evidence attempt", len(self.taus))
+        self.present = EvidenceChain(self.run, self.model, first, seeds)
+        return self.present
 
     def seeded(self, max_messages: int) -> EvidenceChain | None:
-        """A chain begun by message passing, if that finds the plan."""
+        """Return a chain begun by message passing, if that finds an exact representation."""
         problem = self.model.problem
         free = self.model.size is None and self.model.known is None and problem.signal_energy > 0
         if self.schedule is not None:
@@ -220,56 +287,57 @@ class _Run:
             max_messages = 0
         if max_messages == 0:
             return None
-        end = self.ends[0]
-        beliefs = pass_messages(problem, max_messages, lambda: time.perf_counter() < end)
+        run, end = self.run, self.ends[0]
+        beliefs = pass_messages(problem, max_messages, lambda: run.now() < end and not run.stopped)
         self.messages = len(beliefs.log)
         chain = self.new_chain(FIRST)
         chain.seed(beliefs)
         return chain if chain.state == "found" else None
 
     def attempt(self, tau: int, first: float, end: float, cap: int | None = None) -> EvidenceChain:
-        """Cool a chain, and let it settle where it did not find the plan."""
+        """Cool a chain, and let it settle if it found no exact representation."""
         chain = self.new_chain(first)
         chain.cap(cap)
         a = len(self.taus)
         s = self.schedule
         if s is not None and a >= len(s.tau):
             raise ValueError(_FOREIGN)
-        cooling = chain.allowance = Allowance(end, None if s is None else s.sweeps[a])
+        cooling = chain.budget = self.run.budget(end, None if s is None else s.sweeps[a])
         chain.cool(tau)
-        settling = Allowance(end + self.to_settle, None if s is None else s.settling[a])
+        settling = self.run.budget(end + self.to_settle, None if s is None else s.settling[a])
         if chain.state != "found":
             if s is not None and s.settling[a] == 0:
                 raise ValueError(_FOREIGN)
-            chain.allowance = settling
+            chain.budget = settling
             chain.settle(tau)
         self.taus.append(tau)
         self.sweeps.append(cooling.used)
         self.settling.append(settling.used)
+        self.budgets += [cooling, settling]
+        self.chains.append(chain)
         return chain
 
     def search(self, tau: int, max_attempts: int) -> EvidenceChain:
-        """Attempts, each slower than the last, until one is believed or there is no time for more."""
-        chains: list[EvidenceChain] = []
-        while len(chains) < max_attempts:
-            began = time.perf_counter()
-            chains.append(self.attempt(tau, LATER if chains else FIRST, self.ends[1]))
-            now = time.perf_counter()
-            slower = min(2.0, (self.ends[1] - now) / max(now - began, 1e-9))  # as there is time for
+        """Make attempts, each slower than the last, until one is believed or the time is up."""
+        while len(self.chains) < max_attempts:
+            began = self.run.now()
+            self.attempt(tau, LATER if self.chains else FIRST, self.ends[1])
+            now = self.run.now()
+            slower = min(2.0, (self.ends[1] - now) / max(now - began, 1e-9))  # as time allows
             tau = int(tau * slower)
-            if _believed(chains[-1]) or slower < 0.5 or tau < 2:
+            if _believed(self.chains[-1]) or slower < 0.5 or tau < 2:
                 break
-        return _best(chains)
+        return _best(self.chains)
 
     def replay(self) -> EvidenceChain:
-        """The attempts of an earlier run."""
+        """Make the attempts of an earlier run."""
         assert self.schedule is not None
         taus = self.schedule.tau[: len(self.schedule.tau) - self.schedule.capped]
         if not taus:
             raise ValueError(_FOREIGN)
-        return _best(
-            [self.attempt(tau, LATER if a else FIRST, math.inf) for a, tau in enumerate(taus)]
-        )
+        for a, tau in enumerate(taus):
+            self.attempt(tau, LATER if a else FIRST, math.inf)
+        return _best(self.chains)
 
 
 def _believed(chain: EvidenceChain) -> bool:
@@ -279,7 +347,10 @@ def _believed(chain: EvidenceChain) -> bool:
 
 
 def _best(chains: list[EvidenceChain]) -> EvidenceChain:
-    """The attempt with most evidence; trapped, if it has many columns and the last goes below it."""
+    """Return the attempt with most evidence.
+
+    It counts as trapped if it has many columns and the last attempt found a lower noise level.
+    """
     best = min(chains, key=lambda chain: chain.rank)
     before = min(chains[:-1], key=lambda chain: chain.rank, default=None)
     confirmed = before is not None and chains[-1].temperature > 0.9 * before.temperature
@@ -290,10 +361,10 @@ def _best(chains: list[EvidenceChain]) -> EvidenceChain:
 
 @cache
 def _warm_up() -> None:
-    """Compile what only this sampler uses."""
+    """Compile the kernels that only this sampler uses."""
     warm_up()
-    with patience():
-        workspace = Workspace(tiny_problem(), 2)
-        state = stream(np.random.SeedSequence(0))
-        for kernel in (evidence_flip, evidence_flip_direct):
-            workspace.run(kernel, state, 1.0, 0.0, 0.0, 0.0, np.zeros(4), 2, 4, new_tally())
+    workspace = Workspace(tiny_problem(), 2)
+    state = stream(np.random.SeedSequence(0))
+    law: tuple[Any, ...] = (1.0, 0.0, 0.0, 0.0, np.zeros(4), 2)
+    for kernel in (evidence_flip, evidence_flip_direct):
+        workspace.run(kernel, state, *law, 4, new_tally())

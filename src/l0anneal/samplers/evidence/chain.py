@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,50 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.counts import log_choose
-from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.evidence_flip import evidence_flip
 from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
-from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import ENERGY, SIZE
+from l0anneal.engine.sweep import Sweeps
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.message_passing import Beliefs
+from l0anneal.samplers.run import Run
 
-__all__ = ["Allowance", "EvidenceChain", "Model", "Prior"]
+__all__ = ["EvidenceChain", "Model", "Prior"]
 
 # temperatures are in units of ⟨y²⟩ = ‖y‖²/M
 HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
 WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
 FAST = 0.6  # the factor between temperatures elsewhere
-FOUND = 0.1  # residual variance below this fraction of T: the plan is found
-CROWDED = 0.25  # more columns than this fraction of M: the noise may be a trap's
-LOSS = 10.0  # of log evidence, summed over temperatures: this is below the noise
-# At the noise level many small coefficients explain the data as well as a few large ones do. A sparse
-# signal is one whose coefficients stand out: σ² is at least this times T log N, twice the square at
-# which a column is told from noise.
+FOUND = 0.1  # residual variance, as a fraction of T, below which an exact representation is likely
+CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be a trap's
+LOSS = 10.0  # of log evidence, summed over temperatures: T is below the noise level
+# At the noise level many small coefficients explain the data as well as a few large ones do. A signal is
+# sparse if its coefficients stand out: σ² is at least this times T log N, which is twice the square at
+# which a column can be told from noise.
 STANDS_OUT = 4.0
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
-SETTLED = 0.5  # below this one it is on its way there, and cooling may hurry
-
-
-class Allowance:
-    """Sweeps until a time of the clock, or, when a run is replayed, a number of them."""
-
-    def __init__(self, deadline: float = math.inf, number: int | None = None) -> None:
-        self.deadline, self.number = deadline, number
-        self.used = 0
-
-    def more(self) -> bool:
-        """Whether there may be one more; the first always may."""
-        if self.number is not None:
-            return self.used < self.number
-        return self.used == 0 or time.perf_counter() < self.deadline
+SETTLED = 0.5  # while the residual variance is below this part of T, cooling may hurry
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Of a column's probability: a Beta law, or a fixed value."""
+    """The prior on the probability of a column: a Beta law, or a fixed value."""
 
     a: float = 2.0
     b: float = 25.0
@@ -81,7 +65,7 @@ class Prior:
 
 @dataclass
 class Moments:
-    """Sums over sweeps of what expectation maximisation and the noise gauge need."""
+    """What expectation maximisation and the search for the noise level need of each sweep."""
 
     sizes: list[int] = field(default_factory=list)
     residual_variances: list[float] = field(default_factory=list)
@@ -91,31 +75,31 @@ class Moments:
 
 @dataclass(frozen=True)
 class Model:
-    """What is asked: of which problem, and what is given beside it."""
+    """The problem, and what the caller knows beside it."""
 
     problem: SparseProblem
     size: int | None
     prior: Prior
-    known: float | None  # the noise variance, in the engine's units
+    known: float | None  # the noise variance in the engine's units, if it is given
 
 
 class EvidenceChain:
-    """One attempt: cool, then settle. Temperatures here are in the engine's units."""
+    """One attempt: cool, then settle. Temperatures are in the engine's units."""
 
     def __init__(
         self,
+        run: Run,
         model: Model,
         first: float,
-        seed: np.random.SeedSequence,
-        bar: Any,
+        seeds: np.random.SeedSequence,
     ) -> None:
         problem, size, prior = model.problem, model.size, model.prior
         self.problem, self.size, self.prior, self.known = problem, size, prior, model.known
-        self.bar = bar
+        self.run = run
         n, m = problem.n_columns, problem.n_samples
-        order, flips, self.draws = seed.spawn(3)  # the last: for the posterior
+        order, flips, self.draws = seeds.spawn(3)  # the last is the posterior's
         self.generator = stream(flips)
-        self.workspace = Workspace(problem, 64 if size is None else size)
+        self.workspace = run.workspace(problem, 64 if size is None else size)
         self.largest = 0 if size is not None else min(m, n)
         if size is not None:
             self.workspace.fill(size, np.random.default_rng(order).permutation(n))
@@ -124,21 +108,21 @@ class EvidenceChain:
         self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
         self.temperature = HOT * self.mean_square
-        self.hump = 0.0  # where the slab has its two humps; 0: it has one
+        self.hump = 0.0  # the slab has two humps, at ± this; 0: it has one
         self.signs = np.zeros(n)
-        self.held = (math.nan, math.nan)  # the ridge and the hump that the tableau has
+        self.held = (math.nan, math.nan)  # the ridge and the hump in the tableau
         self.state = "trapped"
         self.crowded = True
         self.mean_size = 0.0
         self.log_evidence = -math.inf
         self.acceptance = 1.0
-        self.allowance = Allowance()
+        self.budget = run.budget()
         self.log: list[tuple[float, float, float, float, float, float]] = []
 
     @property
     def n_inside(self) -> int:
         """K, the present size of the support."""
-        return int(self.workspace.tableau.counts[SIZE])
+        return self.workspace.size
 
     def cap(self, most: int | None) -> None:
         """Allow supports of at most ``most`` columns, where the size is free."""
@@ -146,7 +130,7 @@ class EvidenceChain:
             self.largest = min(self.largest, most)
 
     def set_slab(self, variance: float, hump: float, signs: NDArray[np.float64]) -> None:
-        """Change the slab; ``signs`` are those of the humps of the support's coefficients, by slot."""
+        """Change the slab; ``signs``, by slot, tell which hump each coefficient belongs to."""
         self.slab, self.hump = variance, hump
         self.signs[:] = 0.0
         if hump:
@@ -154,40 +138,35 @@ class EvidenceChain:
         self.held = (math.nan, math.nan)
 
     def sweeps(self, n_sweeps: int) -> Iterator[None]:
-        """Run sweeps at the present temperature, ρ and slab; one at each step of the iteration."""
+        """Run sweeps at the present temperature, ρ and slab, one at each step of the iteration."""
         ridge = self.temperature / self.slab
         pull = ridge * self.hump
         w = self.workspace
         if (ridge, self.hump) != self.held:
             w.set_ridge(ridge, pull * self.signs)
             self.held = ridge, self.hump
-        n = self.problem.n_columns
-        tally = new_tally()
         kernel = evidence_flip_direct if w.prefers_direct(self.acceptance) else evidence_flip
         log_odds = math.log(self.rho) - math.log1p(-self.rho)
-        law = (1.0 / self.temperature, math.log(ridge), log_odds, pull, self.signs)
-        for sweep in range(1, n_sweeps + 1):
-            if sweep > 1 and not self.allowance.more():
-                break
-            while tally[PROPOSED] < sweep * n:
-                stop = min(sweep * n, int(tally[PROPOSED]) + w.chunk)
-                w.run(kernel, self.generator, *law, self.largest, stop, tally)
-            self.allowance.used += 1
+        law = (1.0 / self.temperature, math.log(ridge), log_odds, pull, self.signs, self.largest)
+        sweeps = Sweeps(w, kernel, self.generator, *law, n_sweeps=n_sweeps, record=False)
+        for _ in sweeps.each():
+            self.budget.used += 1
             yield
-        self.acceptance = tally[ACCEPTED] / max(1, tally[PROPOSED])
+            if not self.budget.more():
+                break
+        self.acceptance = sweeps.acceptance
 
     def advance(self, n_sweeps: int) -> Moments:
-        """Run sweeps under a slab of one hump, and note their moments."""
+        """Run sweeps under a slab of one hump; return their moments."""
         w, m = self.workspace, self.problem.n_samples
         ridge = self.temperature / self.slab
         moments = Moments()
         total = self.problem.signal_energy / self.problem.unit_energy
         for _ in self.sweeps(n_sweeps):
-            t = w.tableau
-            k = int(t.counts[SIZE])
+            t, k = w.tableau, w.size
             x, u = t.x[:k], np.diagonal(t.U)[:k]
             freedom = k - ridge * float(u.sum())
-            residual = max(0.0, total + 2.0 * float(t.values[ENERGY]) - ridge * float(x @ x))
+            residual = max(0.0, total + 2.0 * w.unit_energy - ridge * float(x @ x))
             moments.sizes.append(k)
             moments.residual_variances.append(residual / max(m - freedom, 1e-9))
             moments.freedoms.append(m - freedom)
@@ -202,14 +181,14 @@ class EvidenceChain:
             self.slab = math.sqrt(self.slab * float(np.mean(moments.slabs)))
 
     def cool(self, tau: int) -> None:
-        """Lower T until the plan is found, the noise is met, or nothing is left to do."""
+        """Lower T until an exact representation is found, the noise level is met, or T is negligible."""
         unit = self.mean_square
         slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
         behind = 0.0  # smoothed log of the residual variance over T
         lost = 0.0  # log evidence since it was highest
         step = 0.0  # by which log T fell last
         peak = self.temperature
-        while self.temperature > COLD * unit and self.allowance.more():
+        while self.temperature > COLD * unit and self.budget.more():
             in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
             moments = self.advance(tau if in_window else max(2, tau // 3))
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
@@ -226,7 +205,7 @@ class EvidenceChain:
             # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed up over the way
             lost = max(0.0, lost + 0.5 * float(np.mean(moments.freedoms)) * (ratio - 1.0) * step)
             if self.temperature * math.exp(step) > WINDOW * unit:
-                lost = 0.0  # what was lost on the fast way here was lost to haste
+                lost = 0.0  # the fast cooling up to here is out of equilibrium
             if lost == 0.0:
                 peak = self.temperature
             if self.known is None and lost > LOSS and self.temperature < WINDOW * unit:
@@ -239,13 +218,13 @@ class EvidenceChain:
                 self.temperature = max(self.temperature, self.known)
 
     def seed(self, beliefs: Beliefs) -> None:
-        """Begin at the columns that message passing names, if they represent the signal exactly."""
+        """Begin at the columns that message passing found, if they represent the signal exactly."""
         support = np.flatnonzero(beliefs.probability > 0.5)
         unknown = math.nan
         self.log = [(T, k, unknown, rho, slab, unknown) for T, k, rho, slab in beliefs.log]
         if not self._fits_exactly(support):
             return
-        workspace = self.workspace = Workspace(self.problem, self.exact.size)
+        workspace = self.workspace = self.run.workspace(self.problem, self.exact.size)
         workspace.begin_at(self.exact)
         self.state = "found"
         self.temperature = COLD * self.mean_square
@@ -253,16 +232,17 @@ class EvidenceChain:
         self.slab = float(np.mean(workspace.tableau.x[: self.n_inside] ** 2))
 
     def _fits_exactly(self, support: NDArray[np.int64]) -> bool:
-        """Whether least squares leaves nothing of the signal, and not by chance; keep what it needs.
+        """Whether least squares leaves nothing of the signal, and not by chance.
 
-        f degrees of freedom of a signal without structure are left with a fraction below δ of it with
-        probability about δ^(f/2), and there are C(N, K) supports to choose from.
+        If a signal has no structure, f degrees of freedom are left with less than a fraction δ of it
+        with probability about δ^(f/2), and there are C(N, K) supports to choose from. If the answer is
+        yes, ``exact`` holds the columns that are needed.
         """
         if support.size >= self.problem.n_samples:
             return False
         workspace = Workspace(self.problem, support.size)
         for j in support:
-            workspace.add(int(j))  # or not, if those before represent it
+            workspace.add(int(j))  # unless the columns before represent it
         support = workspace.support
         n, k = self.problem.n_columns, support.size
         x, energy = self.problem.least_squares(support)
@@ -282,18 +262,17 @@ class EvidenceChain:
         row = (self.temperature, mean_size, ratio, self.rho, self.slab, self.acceptance)
         self.log.append(row)
         t = self.temperature / self.mean_square
-        self.bar.set_postfix_str(f"T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns", refresh=False)
-        self.bar.update()
+        self.run.advance(1, f"T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns")
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Attempts in order of trust: one that found the plan, then by evidence."""
+        """A key that sorts attempts: an exact representation first, then by evidence."""
         return self.state != "found", -self.log_evidence
 
     def settle(self, n_sweeps: int) -> None:
-        """Adjust T and the hyperparameters to each other; note the evidence."""
+        """Adjust T and the hyperparameters to each other, then compute the evidence."""
         for _ in range(10):
-            if not self.allowance.more():
+            if not self.budget.more():
                 break
             moments = self.advance(n_sweeps)
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
@@ -304,7 +283,7 @@ class EvidenceChain:
             )
             if self.known is None:
                 self.temperature *= min(2.0, max(0.5, ratio))
-        self.allowance = Allowance()
+        self.budget = self.run.budget()
         self.mean_size = float(np.mean(moments.sizes))
         self.crowded = self.mean_size > CROWDED * self.problem.n_samples
         self.log_evidence = self._log_joint()
@@ -312,11 +291,10 @@ class EvidenceChain:
     def _log_joint(self) -> float:
         """Log P(y, S) of the present support, coefficients integrated out."""
         self.advance(1)
-        t = self.workspace.tableau
-        n, k = self.problem.n_columns, int(t.counts[SIZE])
+        n, k = self.problem.n_columns, self.n_inside
         log_det = np.linalg.slogdet(self.workspace.inverse)[1]
         T = self.temperature
         log_likelihood = 0.5 * (log_det + k * math.log(T / self.slab))
         log_likelihood -= 0.5 * self.problem.n_samples * math.log(2.0 * math.pi * T)
-        log_likelihood -= (self.problem.unit_signal + float(t.values[ENERGY])) / T
+        log_likelihood -= (self.problem.unit_signal + self.workspace.unit_energy) / T
         return log_likelihood + k * math.log(self.rho) + (n - k) * math.log1p(-self.rho)

@@ -1,31 +1,34 @@
-"""The posterior of evidence annealing: supports sampled together with ρ, σ² and the noise level."""
+"""The posterior of evidence annealing: draws of supports together with ρ, σ² and the noise level."""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.tableau import ENERGY, SIZE
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
-from l0anneal.samplers.evidence.chain import Allowance, EvidenceChain
+from l0anneal.samplers.evidence.chain import EvidenceChain
 from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
 from l0anneal.samplers.evidence.slab import Slab
+from l0anneal.samplers.result import fitted
+from l0anneal.samplers.run import Budget, RunStopped
 
 __all__ = ["PROPOSALS", "Posterior"]
 
-BURN_IN = 20  # samples before those that count, if there is time for more
-PROPOSALS = 400  # at least, between samples: where columns are few, sweeps cost next to nothing
-KIN = 0.5  # columns correlated more than this belong together
-FAINT = 0.1  # no group is looked for around a less likely column
+BURN_IN = 20  # draws that are not averaged, if there is time for more
+PROPOSALS = 400  # between two draws, at least: where columns are few, sweeps cost next to nothing
+KIN = 0.5  # columns with a larger correlation belong together
+FAINT = 0.1  # a less likely column does not start a group
 
 
 class Posterior:
     """Averages over a chain that has settled.
 
-    Where the plan was found there is no noise level to be sampled: ρ, σ² and T stay as they are.
+    Where an exact representation was found there is no noise level to draw: ρ, σ² and T stay fixed.
     """
 
     def __init__(self, chain: EvidenceChain) -> None:
@@ -41,28 +44,35 @@ class Posterior:
         self.noise = self.rho = 0.0
         self.counted = 0
 
-    def sample(self, n_samples: int, allowance: Allowance) -> None:
-        """Average over ``n_samples`` samples after the burn-in, or as many as are allowed."""
+    def sample(self, n_draws: int, budget: Budget) -> None:
+        """Average over ``n_draws`` draws after the burn-in, or as many as the budget allows."""
         chain = self.chain
-        chain.allowance = Allowance()
+        chain.budget = chain.run.budget()
+        if chain.state != "found":
+            chain.cap(max(chain.problem.n_samples // 2, chain.n_inside, 1))
+        with suppress(RunStopped):  # the draws until then are counted
+            self._sample(n_draws, budget)
+        if self.counted == 0:
+            self._count()
+        for total in (self.chosen, self.first, self.second, self.sizes):
+            total /= self.counted
+        self.noise /= self.counted
+        self.rho /= self.counted
+
+    def _sample(self, n_draws: int, budget: Budget) -> None:
+        chain = self.chain
         noisy = chain.state != "found"
         burn_in = BURN_IN if noisy else 0
         between = max(1, PROPOSALS // chain.problem.n_columns)
-        if noisy:
-            chain.cap(max(chain.problem.n_samples // 2, chain.n_inside, 1))
-        while allowance.used < burn_in + n_samples and allowance.more():
-            if allowance.used == burn_in:
+        while budget.used < burn_in + n_draws and budget.more():
+            if budget.used == burn_in:
                 self._clear()
-            allowance.used += 1
+            budget.used += 1
             for _ in chain.sweeps(between):
                 pass
             self._count()
             if noisy:
                 self._draw()
-        for total in (self.chosen, self.first, self.second, self.sizes):
-            total /= self.counted
-        self.noise /= self.counted
-        self.rho /= self.counted
 
     def _count(self) -> None:
         chain = self.chain
@@ -76,9 +86,9 @@ class Posterior:
         self.rho += chain.rho
 
     def _draw(self) -> None:
-        """Gibbs steps: ρ given the size; coefficients; from them the slab and T.
+        """Make Gibbs steps: ρ given the size, the coefficients, and from them the slab and T.
 
-        The priors are Beta on ρ, log-uniform on T, and on the slab that of `Slab`.
+        The priors are a Beta law on ρ, log-uniform on T, and that of `Slab` on the slab.
         """
         chain, rng = self.chain, self.rng
         t, k = chain.workspace.tableau, chain.n_inside
@@ -91,7 +101,7 @@ class Posterior:
         x = t.x[:k] + math.sqrt(chain.temperature) * (factor @ z)
         ridge, held_to = chain.temperature / chain.slab, chain.hump * chain.signs[t.inside[:k]]
         # ½‖y − Ax‖² + ½λ‖x − held_to‖², twice
-        total = 2.0 * (chain.problem.unit_signal + float(t.values[ENERGY]))
+        total = 2.0 * (chain.problem.unit_signal + chain.workspace.unit_energy)
         total += chain.temperature * float(z @ z) + ridge * float(held_to @ held_to)
         residual = total - ridge * float((x - held_to) @ (x - held_to))
         signs = self.slab.draw(x, rng)
@@ -101,18 +111,18 @@ class Posterior:
             chain.temperature = max(residual, least) / float(rng.chisquare(m))
 
     def _conditional(self) -> tuple[NDArray[np.float64], ...]:
-        """Each column's probability given the others, and its coefficient's moments if chosen.
+        """Return each column's probability given the others, and the moments of its coefficient.
 
-        Averages of these conditional expectations have less variance than averages of the samples.
+        Averages of these conditional expectations have less variance than averages of the draws.
         """
         chain = self.chain
         chain.workspace.complete()
         t = chain.workspace.tableau
-        k = int(t.counts[SIZE])
+        k = chain.n_inside
         inside, outside = t.inside[:k], t.outside[: t.b.size - k]
         T, ridge = chain.temperature, chain.temperature / chain.slab
         pull = ridge * chain.hump
-        # what is left of each column and its correlation with the signal off the others' span
+        # each column and its correlation with the signal, off the span of the others
         gamma, r = np.empty(t.b.size), np.empty(t.b.size)
         gamma[inside] = 1.0 / np.diagonal(t.U)[:k]
         r[inside] = t.x[:k] * gamma[inside] - pull * chain.signs[inside]
@@ -125,7 +135,7 @@ class Posterior:
         square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
         if chain.size is not None:
             p = np.zeros(t.b.size)
-            p[inside] = 1.0  # at fixed size a column cannot be flipped alone
+            p[inside] = 1.0  # at a fixed size no column can be flipped alone
         else:
             log_odds = math.log(chain.rho) - math.log1p(-chain.rho)
             log_odds += 0.5 * r**2 / (gamma * T) - 0.5 * np.log(gamma / ridge)
@@ -137,10 +147,10 @@ class Posterior:
         return p, mean, square
 
     def _likely(self) -> NDArray[np.int64]:
-        """Columns more likely in than out, and of groups that hold one likely, the likeliest each.
+        """Return the likely columns, and the likeliest one of each group that is likely together.
 
-        Where neighbours are correlated the data may say that one of them is there without saying which:
-        then none has a probability above one half, but together they do.
+        Where columns are correlated the data may say that one of them belongs to the support without
+        saying which. Then none has a probability above one half, but together they do.
         """
         taken = self.chosen > 0.5
         support = np.flatnonzero(taken).tolist()
@@ -154,20 +164,20 @@ class Posterior:
                 taken |= group
                 if float(self.chosen[group].sum()) > 0.5:
                     support.append(int(j))
-        # two columns may both be likely that least squares cannot tell from each other
+        # two columns may both be likely although least squares cannot tell them apart
         workspace = Workspace(self.chain.problem, len(support))
         for j in sorted(support, key=lambda j: -self.chosen[j]):
             workspace.add(j)
         return workspace.support
 
     def _kin(self, j: int) -> NDArray[np.bool_]:
-        """Columns correlated with column j, and j itself."""
+        """Return a mask of column j and the columns correlated with it."""
         kin: NDArray[np.bool_] = np.abs(self.chain.problem.gram_row(j)) > KIN
         kin[j] = True
         return kin
 
-    def result(self, seed: int, schedule: EvidenceSchedule, seconds: float) -> EvidenceResult:
-        """Back to the caller's units; coefficients by least squares on the chosen columns."""
+    def result(self, schedule: EvidenceSchedule, record: dict[str, Any]) -> EvidenceResult:
+        """Return to the caller's units; coefficients are least squares on the chosen columns."""
         chain, problem = self.chain, self.chain.problem
         every = np.arange(problem.n_columns)
         if chain.state == "found":
@@ -176,29 +186,20 @@ class Posterior:
             support = self._likely()
         else:
             support = np.sort(np.argsort(-self.chosen, kind="stable")[: chain.size])
-        support = support.astype(np.int64)
-        x, energy = problem.least_squares(support)
-        coef = np.zeros(problem.n_columns)
-        coef[support] = x
         spread = np.sqrt(np.maximum(self.second - self.first**2, 0.0))
         log = np.array(chain.log).reshape(-1, 6)
-        unit = problem.unit_energy
-        log[:, 0] *= unit
+        log[:, 0] *= problem.unit_energy
         largest = int(np.max(np.flatnonzero(self.sizes), initial=0))
         return EvidenceResult(
-            support=support,
-            coef=coef,
-            energy=energy,
-            n_samples=problem.n_samples,
+            **fitted(problem, support.astype(np.int64)),
+            **record,
             state=chain.state,
             inclusion_probability=self.chosen,
             size_posterior=self.sizes[: largest + 1],
             averaged_coef=problem.from_unit_coef(self.first, every),
             coef_std=np.abs(problem.from_unit_coef(spread, every)),
-            noise_variance=self.noise * unit if chain.state != "found" else 0.0,
+            noise_variance=self.noise * problem.unit_energy if chain.state != "found" else 0.0,
             rho=self.rho if chain.prior.fixed is None else chain.prior.fixed,
             log=log,
             schedule=schedule,
-            seed=seed,
-            seconds=seconds,
         )

@@ -1,44 +1,39 @@
 """Iterated descent: kick a support out of its minimum, walk down, and mostly stay where that ends.
 
-At zero temperature the landscape is seen through its swap-local minima alone. A kick exchanges a few
-random columns; the descent after it costs a few exchanges, each O(NK) like an accepted pair flip. Of the
-minima it comes to, those not much higher than the last are accepted (`moves.kick`): annealing on the
-minima instead of on the supports, at a temperature that steers itself. It samples no law, so it has no
-entropies; for the lowest distortion in a given time it is the best of our samplers (benchmarks).
+At zero temperature the landscape consists of its swap-local minima. A kick exchanges a few random
+columns; the descent after it costs a few exchanges, each O(NK) like an accepted pair flip. The minimum
+that it reaches is accepted if it is not much higher than the last one (`moves.kick`). This is annealing
+on the minima instead of the supports, at a temperature that regulates itself. It samples no law and
+therefore gives no entropies. For the lowest distortion in a given time it is the best of the samplers
+here; `benchmarks/frontier.py` compares them.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import cache
-from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from tqdm.auto import tqdm
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_integer, check_time_limit
-from l0anneal._util.seeds import RandomState, child, seed_of
+from l0anneal._util.checks import check_integer
+from l0anneal._util.seeds import RandomState
 from l0anneal.engine.moves.kick import BEST, FLOOR, KICKS, PLACES, kick
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import ENERGY
-from l0anneal.engine.warm_up import patience, tiny_problem, warm_up
+from l0anneal.engine.tableau import Tableau
+from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.annealing.chain import RunStopped, in_threads
 from l0anneal.samplers.kicks.result import KickResult
-from l0anneal.samplers.search_result import fitted
+from l0anneal.samplers.result import chain_fields
+from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
 
-__all__ = ["kick_search"]
+__all__ = ["kick_search", "kick_search_in"]
 
 FIRST_SLACK = 0.05  # as a part of the first minimum's energy
-EXACT = 1e-13  # energy in the engine's units at which nothing is left to be gained
+EXACT = 1e-13  # energy, in the engine's units, below which nothing can be gained
 ENDLESS = 2**50
 PAUSE = 0.01  # seconds of kicks between two looks at the clock
 
@@ -54,34 +49,36 @@ def kick_search(
     time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
-    on_interrupt: str = "raise",
+    on_interrupt: OnInterrupt = "raise",
 ) -> KickResult:
-    """Find the best ``n_nonzero`` columns by descents, each after a kick to the support.
+    """Find the best ``n_nonzero`` columns by descents, each after a random kick to the support.
 
     Parameters
     ----------
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     n_nonzero : int
-        k, the size of the support.
+        k, the number of columns.
     n_kicks : int, or one for each chain, optional
         How long to search; by default 1000, or with a time limit as many as there is time for. A chain
-        ends before if nothing of the signal is left.
+        ends earlier if nothing of the signal is left.
     n_chains, n_jobs : int
-        Independent chains, the best of which wins, and threads to run them in (−1: all cores). The
-        first starts at the greedy support (orthogonal least squares), the others at random ones. The
-        result does not depend on ``n_jobs``.
+        The number of independent chains, of which the best is returned, and the number of threads that
+        run them (−1: all cores). The first chain starts at the greedy support (orthogonal least
+        squares), the others at random ones. The result does not depend on ``n_jobs``.
     initial_support : array of k column indices, optional
         Where every chain starts.
     time_limit : float, optional
-        Seconds, except the compilation of kernels. One descent is always made. The numbers of kicks are
-        in the result, and given in place of the limit they give it again exactly.
+        Wall-clock seconds of the whole call, without the compilation of kernels. One descent is always
+        made. The result holds the numbers of kicks; given in place of the limit they replay the run
+        exactly.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
         Show a bar.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far.
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before the
+        first descent has ended there is nothing to return, and KeyboardInterrupt is raised.
 
     Returns
     -------
@@ -102,109 +99,126 @@ def kick_search(
     each = [n_kicks] * n_chains if np.ndim(n_kicks) == 0 else list(n_kicks)  # type: ignore[arg-type]
     each = [check_integer("n_kicks", n, 0) for n in each]
     if len(each) != n_chains:
-        raise ValueError(f"n_kicks has {len(each)} numbers for {n_chains} chain(s)")
-    if on_interrupt not in ("raise", "return"):
-        raise ValueError(f'on_interrupt is "raise" or "return"; got {on_interrupt!r}')
-    check_time_limit(time_limit)
+        raise ValueError(f"n_kicks needs one number per chain, {n_chains}; got {len(each)}")
     start = None if initial_support is None else problem.check_support(initial_support, k)
-    seed = seed_of(random_state)
-    _warm_up()
-    began = time.perf_counter()
-    n_threads = min(n_chains, effective_n_jobs(n_jobs if n_jobs is not None else 1))
-    run = _Run(problem, k, seed, start)
-    if time_limit is not None:
-        run.seconds = 0.97 * time_limit * n_threads / n_chains
-        run.deadline = began + 0.97 * time_limit
-    total = sum(each) if max(each) < ENDLESS else None
-    with one_blas_thread(), tqdm(total=total, unit="kick", disable=not progress) as run.bar:
-        problem.make_ready()
-        chains = [_Chain(run, c, n) for c, n in enumerate(each)]
-        interrupted = in_threads(
-            chains, n_threads, lambda every: every(_Chain.go), run.stop, on_interrupt
-        )
-        begun = [(np.sort(c.best), c.at[KICKS]) for c in chains if c.best is not None]
-        if not begun:
-            raise KeyboardInterrupt
-        answer = fitted(problem, [support for support, _ in begun])
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        unit="kick",
+    ) as run:
+        return kick_search_in(run, problem, k, each, start)
+
+
+def kick_search_in(
+    run: Run,
+    problem: SparseProblem,
+    k: int,
+    n_kicks: Sequence[int] | None = None,
+    start: NDArray[np.int64] | None = None,
+    n_chains: int = 1,
+) -> KickResult:
+    """Search inside a run that has begun; arguments are checked already."""
+    if n_kicks is None:
+        n_kicks = [1000 if run.time_limit is None else ENDLESS] * n_chains
+    run.compile(_warm_up)
+    problem.make_ready()
+    run.expect(sum(n_kicks) if max(n_kicks) < ENDLESS else None)
+    n_rounds = math.ceil(len(n_kicks) / run.n_threads)
+    chains = [_Chain(run, problem, k, c, n, start, n_rounds) for c, n in enumerate(n_kicks)]
+    run.map(_Chain.search, chains)
+    begun = [chain for chain in chains if chain.best is not None]
+    run.require(begun)
+    ended = "all kicks were made"
+    if all(chain.exact for chain in begun):
+        ended = "nothing of the signal is left"
+    elif any(chain.kicks < chain.n_kicks for chain in begun):
+        ended = "time limit"
     return KickResult(
-        **answer,
-        n_kicks=np.array([kicks for _, kicks in begun]),
-        seed=seed,
-        seconds=time.perf_counter() - began,
-        interrupted=interrupted,
+        **chain_fields(problem, [np.sort(chain.best) for chain in begun]),  # type: ignore[arg-type]
+        **run.record(ended),
+        n_kicks=np.array([chain.kicks for chain in begun]),
     )
 
 
-@dataclass
-class _Run:
-    """What the chains have in common."""
-
-    problem: SparseProblem
-    k: int
-    seed: int
-    start: NDArray[np.int64] | None
-    deadline: float = math.inf
-    seconds: float = math.inf  # of each chain
-    bar: Any = None
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def check(self) -> None:
-        """Hear an interrupt."""
-        if self.stop.is_set():
-            raise RunStopped
-
-
 class _Chain:
-    """One chain; `go` may be called in a thread."""
+    """One chain; `search` may be called in a thread."""
 
-    def __init__(self, run: _Run, number: int, n_kicks: int) -> None:
-        self.run, self.number, self.n_kicks = run, number, n_kicks
+    def __init__(
+        self,
+        run: Run,
+        problem: SparseProblem,
+        k: int,
+        index: int,
+        n_kicks: int,
+        start: NDArray[np.int64] | None,
+        n_rounds: int,
+    ) -> None:
+        self.run, self.problem, self.k, self.index = run, problem, k, index
+        self.start, self.n_rounds = start, n_rounds
+        self.n_kicks = n_kicks if 0 < k < problem.n_columns else 0
         self.at = np.zeros(PLACES, dtype=np.int64)
         self.best: NDArray[np.int64] | None = None  # until there is one
+        self.exact = False
 
-    def go(self) -> None:
+    @property
+    def kicks(self) -> int:
+        """How many kicks were made."""
+        return int(self.at[KICKS])
+
+    def search(self) -> None:
         """Find the first minimum and kick from there."""
-        run = self.run
-        end = min(run.deadline, time.perf_counter() + run.seconds)
+        run, problem = self.run, self.problem
+        share = (run.deadline - run.began) / self.n_rounds
+        end = min(run.deadline, run.now() + share)
         try:
             workspace = self._begin()
         except RunStopped:
             return
-        t = workspace.tableau
         held = workspace.spare()
-        energy = float(t.values[ENERGY])
-        left = min(1.0, run.problem.unit_signal + energy)
-        levels = np.array([energy, energy, FIRST_SLACK * left, EXACT - run.problem.unit_signal])
-        state = stream(child(run.seed, self.number))
-        if not 0 < run.k < run.problem.n_columns:
-            self.n_kicks = 0
-        batch = 1
-        while self.at[KICKS] < self.n_kicks and not run.stop.is_set():
-            if levels[BEST] <= levels[FLOOR]:
-                break
-            now = time.perf_counter()
+        energy = workspace.unit_energy
+        left = min(1.0, problem.unit_signal + energy)
+        levels = np.array([energy, energy, FIRST_SLACK * left, EXACT - problem.unit_signal])
+        state = stream(run.stream("kick chain", self.index))
+        with suppress(RunStopped):  # ``best`` holds the best support until then
+            self._kick(workspace, held, state, levels, end)
+        self.exact = bool(levels[BEST] <= levels[FLOOR])
+
+    def _kick(
+        self,
+        workspace: Workspace,
+        held: Tableau,
+        state: NDArray[np.uint64],
+        levels: NDArray[np.float64],
+        end: float,
+    ) -> None:
+        """Kick in batches, so that the clock is looked at every `PAUSE` seconds."""
+        run, batch = self.run, 1
+        while self.kicks < self.n_kicks and levels[BEST] > levels[FLOOR]:
+            run.listen()
+            now, before = run.now(), self.kicks
             if now >= end:
                 break
-            stop = min(self.n_kicks, int(self.at[KICKS]) + batch)
-            before = int(self.at[KICKS])
+            stop = min(self.n_kicks, before + batch)
             workspace.run(kick, held, state, stop, levels, self.best, self.at)
-            took = time.perf_counter() - now
-            run.bar.update(int(self.at[KICKS]) - before)
+            took = run.now() - now
+            run.advance(self.kicks - before)
             fits = PAUSE / max(took / batch, 1e-9)
             batch = max(1, int(min(2 * batch, fits, (end - now - took) * fits / PAUSE)))
 
     def _begin(self) -> Workspace:
-        """The first minimum."""
-        run = self.run
-        workspace = Workspace(run.problem, run.k)
-        workspace.pause = run.check
-        if run.start is not None:
-            workspace.begin_at(run.start)
-        elif self.number == 0:
-            workspace.fill_greedily(run.k)
+        """Return a workspace at the first minimum."""
+        run, problem, k = self.run, self.problem, self.k
+        workspace = run.workspace(problem, k)
+        if self.start is not None:
+            workspace.begin_at(self.start)
+        elif self.index == 0:
+            workspace.fill_greedily(k)
         else:
-            rng = np.random.default_rng(child(run.seed, self.number, 1))
-            workspace.fill(run.k, rng.permutation(run.problem.n_columns))
+            rng = np.random.default_rng(run.stream("kick start", self.index))
+            workspace.fill(k, rng.permutation(problem.n_columns))
         workspace.descend()
         self.best = workspace.support
         return workspace
@@ -212,12 +226,11 @@ class _Chain:
 
 @cache
 def _warm_up() -> None:
-    """Compile what only this search uses."""
+    """Compile the kernels that only this search uses."""
     warm_up()
-    with patience():
-        workspace = Workspace(tiny_problem(), 2)
-        workspace.fill_greedily(2)
-        state = stream(np.random.SeedSequence(0))
-        best, at = np.empty(2, dtype=np.int64), np.zeros(PLACES, dtype=np.int64)
-        levels = np.array([0.0, 0.0, 0.0, -1.0])
-        workspace.run(kick, workspace.spare(), state, 1, levels, best, at)
+    workspace = Workspace(tiny_problem(), 2)
+    workspace.fill_greedily(2)
+    state = stream(np.random.SeedSequence(0))
+    best, at = np.empty(2, dtype=np.int64), np.zeros(PLACES, dtype=np.int64)
+    levels = np.array([0.0, 0.0, 0.0, -1.0])
+    workspace.run(kick, workspace.spare(), state, 1, levels, best, at)

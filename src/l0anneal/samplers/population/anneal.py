@@ -1,54 +1,52 @@
-"""Population annealing: many replicas cooled together, and log G(μ) from the same run.
+"""Population annealing: many replicas are cooled together and measure log G(μ) on the way.
 
-R supports drawn uniformly at μ = 0 are taken to μ' > μ by *resampling*, replica i in proportion to
-w_i = exp(−(μ' − μ) E_i), and then by sweeps of pair flips at μ'. The mean weight of each step is an
-estimate of G(μ')/G(μ), G(μ) = Σ_S exp(−μ E(S)), so that
+R supports are drawn uniformly at μ = 0. A step to μ' > μ *resamples* them, replica i in proportion to
+w_i = exp(−(μ' − μ) E_i), and then makes sweeps of pair flips at μ'. The mean weight of each step
+estimates G(μ')/G(μ), with G(μ) = Σ_S exp(−μ E(S)), so that
 
     log Ĝ(μ_a) = log G(0) + Σ_{b<a} log (1/R) Σ_i w_i^(b),        G(0) = C(N, k).
 
-The replicas descended from one first ancestor are a *family*. Families know of each other only
-through the normalisation, so they are the independent parts of a run, and the error of any of its
-averages comes from how much each family contributed to it: family f moves log Ĝ by
+The replicas that descend from one first ancestor are a *family*. Families interact only through the
+normalisation, so they are the independent parts of a run, and the error of any average follows from how
+much each family contributed to it: family f moves log Ĝ by
 
     δ_f = Σ_b [ Σ_{i∈f} w_i^(b) / Σ_i w_i^(b) − n_f^(b)/R ],       error² = Σ_f δ_f² R/(R − 1),
 
-n_f being its size. This holds while no family is a large part of the population: ρ_t, the mean
-square family size R Σ_f (n_f/R)², has to stay far below R.
+where n_f is its size. This holds while no family is a large part of the population: the mean square
+family size ρ_t = R Σ_f (n_f/R)² has to stay far below R.
 
-Bias. For a schedule fixed in advance Ĝ is unbiased, so log Ĝ is low by about half its variance, the
-reported ``free_entropy_bias``. If the steps are chosen in the run from the same energies, Ĝ itself
-has a bias of order 1/R too: replay the executed schedule with another seed to be rid of that.
+Bias. For a schedule fixed in advance Ĝ is unbiased, so log Ĝ is low by about half its variance, which
+is reported as ``free_entropy_bias``. If the steps are chosen in the run from the same energies, Ĝ itself
+has a bias of order 1/R as well; replaying the executed schedule with another seed removes it.
 """
 
 from __future__ import annotations
 
 import math
-import time
+from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_integer, check_time_limit
+from l0anneal._util.checks import check_integer, check_positive
 from l0anneal._util.counts import log_choose
-from l0anneal._util.seeds import RandomState, child, seed_of
-from l0anneal.engine.warm_up import patience, tiny_problem, warm_up
-from l0anneal.engine.workspace import Workspace
+from l0anneal._util.seeds import RandomState
+from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.population.replicas import Replicas
 from l0anneal.samplers.population.result import PopulationResult
+from l0anneal.samplers.result import fitted
+from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
 from l0anneal.samplers.schedule import Schedule
+from l0anneal.samplers.temperature_range import temperature_range
 
 __all__ = ["population_anneal"]
 
 Floats = NDArray[np.float64]
 
-HOT_SWEEPS = (
-    30  # a run with a time limit has time for so many sweeps at μ = 0, and more where it is cold
-)
+HOT_SWEEPS = 30  # a time limit must allow for so many sweeps at μ = 0; cold ones are cheaper
 
 
 def population_anneal(
@@ -58,7 +56,7 @@ def population_anneal(
     *,
     population: int = 500,
     overlap: float = 0.9,
-    n_sweeps: int = 5,
+    tau: int = 5,
     mu_max: float | None = None,
     polish: bool = True,
     n_jobs: int | None = None,
@@ -66,42 +64,47 @@ def population_anneal(
     time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
 ) -> PopulationResult:
     """Cool a population of supports together; estimate free entropy and entropy on the way.
 
     Parameters
     ----------
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     n_nonzero : int
-        k, the size of the support.
+        k, the number of columns.
     schedule : Schedule, optional
         Inverse temperatures and sweeps, such as ``result.schedule`` of an earlier run, which with
-        that run's seed gives it again exactly. By default each step is chosen in the run.
+        that run's seed and population replays it exactly. By default each step is chosen in the run.
     population : int
         R, the number of replicas.
     overlap : float
-        Each step is made as long as it can be while the effective sample size of its weights,
+        Each step is as long as it can be while the effective sample size of its weights,
         (Σw)²/Σw², is at least this fraction of the population. Not used with a ``schedule``.
-    n_sweeps : int
+    tau : int
         Sweeps of N proposals at each temperature. Not used with a ``schedule``.
     mu_max : float, optional
         Where to end; by default the cold end of `Schedule.automatic`. Not with a ``schedule``.
     polish : bool
         End with a descent from the best support to a swap-local minimum.
     n_jobs : int
-        Threads (−1: all cores). The result does not depend on it.
+        Number of threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
-        Keep the population at every temperature, as ``result.samples``, not only the last one.
+        Keep the population at every temperature, as ``result.samples``, and not only the last one.
     time_limit : float, optional
-        Seconds, except the compilation of kernels. Where they are short the population is smaller
-        (``result.population``), then there are fewer sweeps at each temperature, down to one, and
-        then the run ends before it is cold. The schedule that was executed is in the result, and with
-        that population replays it exactly. The longest run is the unlimited one.
+        Wall-clock seconds of the whole call, without the compilation of kernels. Where they are short
+        the population is smaller (``result.population``), then there are fewer sweeps at each
+        temperature, down to one, and then the run ends before it is cold. The result holds the executed
+        schedule, which with that population replays the run exactly. A run never takes longer than it
+        would without a limit.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
-        Show a bar.
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the temperatures completed so far. Before
+        the first temperature is completed, KeyboardInterrupt is raised.
 
     Returns
     -------
@@ -123,131 +126,134 @@ def population_anneal(
     """
     k = problem.check_size(n_nonzero)
     population = check_integer("population", population, 2)
-    n_sweeps = check_integer("n_sweeps", n_sweeps, 1)
+    tau = check_integer("tau", tau, 1)
     if not 0.0 < overlap < 1.0:
-        raise ValueError(f"overlap is a fraction, between 0 and 1; got {overlap!r}")
+        raise ValueError(f"overlap must be a fraction between 0 and 1; got {overlap!r}")
     if schedule is not None and mu_max is not None:
         raise ValueError("give a schedule or mu_max, not both: a schedule has its own end")
-    if mu_max is not None and not (math.isfinite(mu_max) and mu_max >= 0):
-        raise ValueError(f"mu_max must be finite and ≥ 0; got {mu_max!r}")
-    check_time_limit(time_limit)
-    seed = seed_of(random_state)
-    warm_up()
-    _warm_up()
-    began = time.perf_counter()
-    clock = _Clock(began + 0.97 * time_limit if time_limit is not None else math.inf)
-    with one_blas_thread():
+    if mu_max is not None:
+        mu_max = check_positive("mu_max", mu_max, zero=True)
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        unit="temperature",
+    ) as run:
+        run.compile(_warm_up)
+        problem.make_ready()
         if schedule is None and mu_max is None:
-            mu_max = Schedule.automatic(problem, k).mu[-1]
-        bar = tqdm(
-            total=None if schedule is None else len(schedule),
-            unit="temperature",
-            disable=not progress,
-            leave=False,
-        )
-        if time_limit is not None:
-            population = _affordable(problem, k, population, time_limit, n_jobs)
-        with bar, Replicas(problem, k, population, seed, n_jobs) as replicas:
-            run = _Run(replicas, np.random.default_rng(child(seed, 2)), keep_samples)
+            mu_max = temperature_range(problem, k, run.listen)[1] / problem.unit_energy
+        if run.time_limit is not None:
+            population = _affordable(run, problem, k, population)
+        cooled = _Population(Replicas(run, problem, k, population), keep_samples)
+        with suppress(RunStopped):  # temperatures completed until then are in the record
             if schedule is not None:
-                for a, (mu, tau) in enumerate(schedule):
-                    tau = clock.sweeps(tau, len(schedule) - a)
-                    if tau == 0:
-                        break
-                    run.step(mu, tau)
-                    _show(bar, run)
+                run.expect(len(schedule))
+                _follow(run, cooled, schedule)
             else:
                 assert mu_max is not None
-                run.step(0.0, clock.sweeps(n_sweeps, 100))
-                while run.mu < mu_max:
-                    mu = run.next_mu(mu_max, overlap)
-                    ratio = (
-                        mu / run.mu if run.mu > 0 else 2.0
-                    )  # the coming steps have it too, about
-                    tau = clock.sweeps(n_sweeps, 1 + math.log(mu_max / mu) / math.log(ratio))
-                    if tau == 0:
-                        break
-                    run.step(mu, tau)
-                    _show(bar, run)
-        best = run.best
-        if polish:
-            workspace = Workspace(problem, k)
-            workspace.begin_at(best)
-            workspace.descend()
-            best = workspace.support
-        x, energy = problem.least_squares(best)
-    coef = np.zeros(problem.n_columns)
-    coef[best] = x
-    executed = Schedule(tuple(run.mus), tuple(run.taus), schedule.name if schedule else "overlap")
+                _by_overlap(run, cooled, mu_max, overlap, tau)
+        run.require(cooled.mus)
+        name = schedule.name if schedule else "overlap"
+        return _package(run, cooled, name, polish)
+
+
+def _follow(run: Run, cooled: _Population, schedule: Schedule) -> None:
+    """Cool along a schedule, with fewer sweeps where time is short."""
+    pace = _Pace(run)
+    for a, (mu, tau) in enumerate(schedule):
+        tau = pace.sweeps(tau, len(schedule) - a)
+        if tau == 0:
+            cooled.ended = "time limit"
+            break
+        cooled.step(mu, tau)
+
+
+def _by_overlap(run: Run, cooled: _Population, mu_max: float, overlap: float, tau: int) -> None:
+    """Cool by steps that keep the effective sample size."""
+    pace = _Pace(run)
+    cooled.step(0.0, pace.sweeps(tau, 100))
+    while cooled.mu < mu_max:
+        mu = cooled.next_mu(mu_max, overlap)
+        ratio = mu / cooled.mu if cooled.mu > 0 else 2.0  # about that of the following steps, too
+        n_sweeps = pace.sweeps(tau, 1 + math.log(mu_max / mu) / math.log(ratio))
+        if n_sweeps == 0:
+            cooled.ended = "time limit"
+            break
+        cooled.step(mu, n_sweeps)
+
+
+def _package(run: Run, cooled: _Population, name: str, polish: bool) -> PopulationResult:
+    """Put the record of the population into a result."""
+    problem = cooled.replicas.problem
+    best = cooled.best
+    if polish and not run.stopped:
+        workspace = run.workspace(problem, best.size)
+        workspace.begin_at(best)
+        workspace.descend()
+        best = workspace.support
+    series: dict[str, Any] = {name: np.array(values) for name, values in cooled.record.items()}
     return PopulationResult(
-        support=best,
-        coef=coef,
-        energy=energy,
-        n_samples=problem.n_samples,
-        schedule=executed,
-        seed=seed,
-        seconds=time.perf_counter() - began,
-        **{name: np.array(values) for name, values in run.record.items()},
-        family=run.family,
-        last_supports=replicas.supports.astype(np.int32),
-        last_energies=replicas.energies * problem.unit_energy,
-        sampled_supports=np.stack(run.samples) if keep_samples else None,
+        **fitted(problem, best),
+        **run.record(cooled.ended),
+        **series,
+        schedule=Schedule(tuple(cooled.mus), tuple(cooled.taus), name),
+        family=cooled.last[0],
+        last_supports=cooled.last[1],
+        last_energies=cooled.last[2] * problem.unit_energy,
+        sampled_supports=np.stack(cooled.samples) if cooled.keep_samples else None,
     )
 
 
-class _Clock:
-    """How many sweeps there is time for at each of the coming temperatures."""
+class _Pace:
+    """How many sweeps there is time for at each of the temperatures that are left."""
 
-    def __init__(self, deadline: float) -> None:
-        self.deadline = deadline
+    def __init__(self, run: Run) -> None:
+        self.run = run
         self.last: tuple[float, int] | None = None
 
     def sweeps(self, at_most: int, n_temperatures: float) -> int:
-        """0 when there is no time; the first time, when nothing is known, ``at_most`` or 1."""
-        if self.deadline == math.inf:
+        """Return 0 when the time is up; 1 the first time, when the speed is not known."""
+        if self.run.time_limit is None:
             return at_most
-        now = time.perf_counter()
+        now = self.run.now()
         n = 1
         if self.last is not None:
             each = (now - self.last[0]) / self.last[1]
-            left = self.deadline - now
+            left = self.run.deadline - now
             n = 0 if left < each else max(1, min(at_most, int(left / (each * n_temperatures))))
         self.last = now, max(n, 1)
         return n
 
 
-def _affordable(
-    problem: SparseProblem, k: int, population: int, seconds: float, n_jobs: int | None
-) -> int:
-    """How many replicas there is time for, by the speed of a few of them where that is least."""
-    n_pilots = 2 * effective_n_jobs(n_jobs if n_jobs is not None else 1)
-    with Replicas(problem, k, n_pilots, 0, n_jobs) as pilots:
-        pilots.sweep(0.0, 1)  # makes the threads' tableaus
-        began = time.perf_counter()
-        pilots.sweep(0.0, 1)
-        each = (time.perf_counter() - began) / n_pilots
-    return min(population, max(2, int(seconds / (HOT_SWEEPS * each))))
+def _affordable(run: Run, problem: SparseProblem, k: int, population: int) -> int:
+    """How many replicas there is time for, by the speed of a few of them at μ = 0, the slowest."""
+    assert run.time_limit is not None
+    n_pilots = 2 * run.n_threads
+    pilots = Replicas(run.part(random_state=0), problem, k, n_pilots)
+    pilots.sweep(0.0, 1)  # makes the threads' tableaus
+    began = run.now()
+    pilots.sweep(0.0, 1)
+    each = (run.now() - began) / n_pilots
+    return min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
 
 
 @cache
 def _warm_up() -> None:
-    with patience(), Replicas(tiny_problem(), 2, 2, 0, 1) as replicas:
-        replicas.sweep(0.0, 1)
+    """Compile the kernels that population annealing uses."""
+    warm_up()
+    Replicas(Run(random_state=0), tiny_problem(), 2, 2).sweep(0.0, 1)
 
 
-def _show(bar: tqdm, run: _Run) -> None:
-    distortion = run.record["mean_energy"][-1] / run.replicas.problem.n_samples
-    bar.set_postfix_str(f"μ = {run.mu:.3g}, ε = {distortion:.4g}", refresh=False)
-    bar.update()
+class _Population:
+    """The population at μ, and what has been measured on the way there."""
 
-
-class _Run:
-    """The population at μ, and what has been learnt from it so far."""
-
-    def __init__(
-        self, replicas: Replicas, resampling: np.random.Generator, keep_samples: bool
-    ) -> None:
-        self.replicas, self.resampling, self.keep_samples = replicas, resampling, keep_samples
+    def __init__(self, replicas: Replicas, keep_samples: bool) -> None:
+        self.replicas, self.keep_samples = replicas, keep_samples
+        self.resampling = np.random.default_rng(replicas.run.stream("population resampling"))
+        self.ended = "the last temperature was reached"
         n, k, size = replicas.problem.n_columns, replicas.k, replicas.energies.size
         self.mu = 0.0
         self.mus: list[float] = []
@@ -369,5 +375,10 @@ class _Run:
         if replicas.energies[lowest] < self.lowest:
             self.lowest = float(replicas.energies[lowest])
             self.best = replicas.supports[lowest].copy()
+        # a step that is interrupted leaves the replicas half moved; the result has those before it
+        supports = replicas.supports.astype(np.int32)
         if self.keep_samples:
-            self.samples.append(replicas.supports.astype(np.int32))
+            self.samples.append(supports)
+        self.last = self.family.copy(), supports, replicas.energies.copy()
+        distortion = now["mean_energy"] / replicas.problem.n_samples
+        replicas.run.advance(1, f"μ = {self.mu:.3g}, ε = {distortion:.4g}")

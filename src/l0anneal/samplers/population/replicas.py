@@ -8,22 +8,18 @@ its support, its stream and the temperature alone, not on the thread, nor on who
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from l0anneal._util.seeds import child
 from l0anneal.engine.kernel import kernel
 from l0anneal.engine.moves import DONE, SINGULAR, pair_flip, pair_flip_direct
 from l0anneal.engine.moves.outcome import ACCEPTED, FULL, OUTSIDE, PROPOSED, SLOT
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import ENERGY, SIZE, STALE, refresh, refresh_inverse
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.run import Run
 
 __all__ = ["Replicas"]
 
@@ -140,68 +136,55 @@ class Replicas:
     supports : int array of shape (n_replicas, k)
         Sorted rows.
     energies, mean_energies : arrays of shape (n_replicas,)
-        After the last sweep, and means over the last call's sweeps; in the engine's units.
+        After the last sweep, and means over the sweeps of the last call; in the engine's units.
     acceptance : float
-        Of the last call's proposals.
+        Fraction of the last call's proposals that were accepted.
     log_fraction, log_fraction_variance : float
-        Log of the fraction of the C(N, k) sets of columns that are admissible supports, as the
-        first draws have found it; NaN if these supports are too rare to be drawn uniformly.
+        Log of the fraction of the C(N, k) sets of columns that are admissible supports, estimated from
+        the first draws; NaN if these supports are too rare to be drawn uniformly.
     """
 
-    def __init__(
-        self, problem: SparseProblem, k: int, n_replicas: int, seed: int, n_jobs: int | None
-    ) -> None:
-        self.problem, self.k = problem, k
+    def __init__(self, run: Run, problem: SparseProblem, k: int, n_replicas: int) -> None:
+        self.run, self.problem, self.k = run, problem, k
         problem.make_ready()
         self._mine = threading.local()
-        self._stop = threading.Event()
-        n_threads = effective_n_jobs(n_jobs if n_jobs is not None else 1)
-        self._n_threads = min(n_replicas, n_threads)
-        self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="l0anneal")
+        self._n_threads = min(n_replicas, run.n_threads)
         self.supports = np.empty((n_replicas, k), dtype=np.int64)
         self.energies = np.empty(n_replicas)
         self.mean_energies = np.empty(n_replicas)
         self.acceptance = 1.0
-        self.states = child(seed, 0).generate_state(4 * n_replicas, np.uint64).reshape(-1, 4)
-        self._begin(seed)
+        words = run.stream("population replicas").generate_state(4 * n_replicas, np.uint64)
+        self.states = words.reshape(-1, 4)
+        self._begin()
 
-    def __enter__(self) -> Replicas:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def _begin(self, seed: int) -> None:
-        """Draw supports uniformly from the admissible ones, or, where these are rare, somehow."""
-        workspace = self._first = Workspace(self.problem, self.k)
+    def _begin(self) -> None:
+        """Draw supports uniformly from the admissible ones or, where these are rare, somehow."""
+        workspace = self._first = self.run.workspace(self.problem, self.k)
         direct = self.problem.gram_is_whole or workspace.tableau.columns.size > 0
         at = np.zeros(4, dtype=np.int64)
         while (outcome := draw(workspace.tableau, self.supports, self.states, direct, at)) >= 0:
             workspace.bring(outcome)
         if outcome == FULL:
-            self._begin_anyhow(seed)
+            self._begin_anyhow()
             return
         n_replicas, drawn = len(self.supports), int(at[3])
         fraction = (n_replicas - 1) / (drawn - 1) if drawn > n_replicas else 1.0
         self.log_fraction = float(np.log(fraction))
         self.log_fraction_variance = (1.0 - fraction) / n_replicas
 
-    def _begin_anyhow(self, seed: int) -> None:
+    def _begin_anyhow(self) -> None:
         for i in range(len(self.supports)):
-            workspace = Workspace(self.problem, self.k)
-            rng = np.random.default_rng(child(seed, 1, i))
+            workspace = self.run.workspace(self.problem, self.k)
+            rng = np.random.default_rng(self.run.stream("population start", i))
             workspace.fill(self.k, rng.permutation(self.problem.n_columns))
             self.supports[i] = workspace.support
         self.log_fraction = self.log_fraction_variance = float("nan")
 
     def sweep(self, mu: float, n_sweeps: int) -> None:
-        """Let every replica make ``n_sweeps`` sweeps at μ, in the caller's units."""
+        """Let every replica make ``n_sweeps`` sweeps at μ, in the caller's units.
+
+        If the run is stopped in between, `RunStopped` is raised and the replicas are left half moved.
+        """
         direct = self._first.prefers_direct(self.acceptance)
         n_replicas = len(self.supports)
         # tasks short enough for an interrupt to be heard, and enough of them for all threads
@@ -210,29 +193,25 @@ class Replicas:
         cuts = [slice(start, start + per_task) for start in range(0, n_replicas, per_task)]
         unit_mu = mu * self.problem.unit_energy
         tallies = np.zeros((len(cuts), 4), dtype=np.int64)
-        tasks = [
-            self._pool.submit(self._walk, cut, unit_mu, n_sweeps, direct, tally)
-            for cut, tally in zip(cuts, tallies)
-        ]
-        for task in tasks:
-            task.result()
+        self.run.map(
+            lambda task: self._walk(task[0], unit_mu, n_sweeps, direct, task[1]),
+            zip(cuts, tallies),
+        )
         proposed, accepted = tallies.sum(axis=0)[[PROPOSED, ACCEPTED]]
         self.acceptance = float(accepted / proposed)
 
     def _walk(
         self, cut: slice, mu: float, n_sweeps: int, direct: bool, tally: NDArray[np.int64]
     ) -> None:
-        if self._stop.is_set():
-            return
-        # Rows of the Gram matrix, where they come one by one, stay with the workspace that asked
-        # for them. A direct walk uses such rows if they are there, and they have other roundings
-        # than its own products: so it has a workspace that never asks.
+        self.run.listen()
+        # Rows of the Gram matrix that are computed on demand stay with the workspace that asked for
+        # them. A direct walk uses such rows if they are there, and they are rounded differently from
+        # its own products; so it has a workspace that never asks for a row.
         name = "direct" if direct else "tabled"
         workspace = getattr(self._mine, name, None)
         if workspace is None:
-            workspace = Workspace(self.problem, self.k)
+            workspace = self.run.workspace(self.problem, self.k)
             setattr(self._mine, name, workspace)
-        at = np.zeros(6, dtype=np.int64)
         workspace.run(
             walk,
             self.supports[cut],
@@ -243,7 +222,7 @@ class Replicas:
             self.energies[cut],
             self.mean_energies[cut],
             tally,
-            at,
+            np.zeros(6, dtype=np.int64),
             complete=False,
         )
         self.energies[cut] += self.problem.unit_signal

@@ -1,16 +1,15 @@
-"""What population annealing returns."""
+"""The result of population annealing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util import archive as _archive
+from l0anneal.samplers.result import Result
 from l0anneal.samplers.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ __all__ = ["PopulationResult"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class PopulationResult:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PopulationResult(Result):
     """The result of a population annealing.
 
     Attributes
@@ -45,13 +44,7 @@ class PopulationResult:
         First ancestor of each replica of the last population. Relatives are not independent.
     """
 
-    support: NDArray[np.int64]
-    coef: Floats
-    energy: float
-    n_samples: int
     schedule: Schedule
-    seed: int
-    seconds: float
     # by temperature, in the caller's units; see `trajectory`
     mean_energy: Floats
     std_energy: Floats
@@ -72,19 +65,9 @@ class PopulationResult:
     sampled_supports: NDArray[np.int32] | None = None
 
     @property
-    def n_columns(self) -> int:
-        """N."""
-        return self.coef.size
-
-    @property
     def population(self) -> int:
         """R."""
         return self.family.size
-
-    @property
-    def distortion(self) -> float:
-        """ε = energy / M."""
-        return self.energy / self.n_samples
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
@@ -159,55 +142,39 @@ class PopulationResult:
         """
         return 20.0 * self.rho_t <= self.population
 
-    def summary(self) -> str:
-        """The answer in a few lines."""
-        shown = ", ".join(str(j) for j in self.support[:12])
-        if self.support.size > 12:
-            shown += f", … ({self.support.size} in all)"
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data that JSON can hold."""
+        own = {"population": self.population, "log_g": float(self.log_g[-1])}
+        return super().to_dict() | own | {"schedule": self.schedule.to_dict()}
+
+    def _lines(self) -> list[tuple[str, str]]:
         error, bias = float(self.log_g_error[-1]), -0.5 * float(self.log_g_error[-1]) ** 2
-        lines = [
-            f"support      {shown or 'empty'}",
-            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
-            f"log G        {self.log_g[-1]:.6g} ± {error:.2g} at μ = {self.schedule.mu[-1]:.4g}, "
-            f"bias {bias:.2g}",
-            f"population   {self.population} replicas, {int(self.n_families[-1])} families left, "
-            f"ρ_t = {self.rho_t[-1]:.3g}",
-            f"schedule     {self.schedule}",
-            f"seed         {self.seed}",
-            f"time         {self.seconds:.3g} s",
+        return [
+            *super()._lines(),
+            (
+                "log G",
+                f"{self.log_g[-1]:.6g} ± {error:.2g} at μ = {self.schedule.mu[-1]:.4g}, "
+                f"bias {bias:.2g}",
+            ),
+            (
+                "population",
+                f"{self.population} replicas, {int(self.n_families[-1])} families left, "
+                f"ρ_t = {self.rho_t[-1]:.3g}",
+            ),
+            ("schedule", str(self.schedule)),
         ]
-        if not self.trusted.all():
-            mu = self.schedule.mu[int(np.argmin(self.trusted))]
-            lines.append(f"beware       from μ = {mu:.4g} on few families make up the population:")
-            lines.append("             its errors are too small; take a larger one or more sweeps")
-        return "\n".join(lines)
+
+    def _warnings(self) -> list[tuple[str, str]]:
+        if self.trusted.all():
+            return []
+        mu = self.schedule.mu[int(np.argmin(self.trusted))]
+        return [
+            ("beware", f"from μ = {mu:.4g} on few families make up the population: the errors"),
+            ("", "are too small; use a larger population or more sweeps"),
+        ]
 
     def plot(self) -> Figure:
         """Draw the run: distortion, entropy and families against temperature."""
         from l0anneal.samplers.plotting import plot_population
 
         return plot_population(self)
-
-    # ------------------------------------------------------------ files
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
-        header = {"schedule": self.schedule.to_dict()}
-        header |= {name: getattr(self, name) for name in _SCALARS}
-        arrays: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in header and getattr(self, name) is not None
-        }
-        _archive.write(path, "PopulationResult", header, arrays)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> PopulationResult:
-        """Read what `save` wrote."""
-        header, arrays = _archive.read(path, "PopulationResult")
-        schedule = Schedule.from_dict(header.pop("schedule"))
-        fields: dict[str, Any] = header | arrays
-        return cls(schedule=schedule, **fields)
-
-
-_SCALARS = ("energy", "n_samples", "seed", "seconds")

@@ -1,7 +1,7 @@
-"""The replicas of an exchange: one at each rung of a ladder of temperatures.
+"""Replicas on a ladder of temperatures, one on each rung.
 
-A round is one sweep of every replica at its rung, in threads, and then an attempt to exchange the
-replicas of neighbouring rungs, of the even pairs and the odd ones in turn. With weights w for the
+In a round every replica makes one sweep at its rung, in threads, and then the replicas of
+neighbouring rungs try to exchange places, even pairs and odd pairs in turn. With weights w for the
 sizes, rungs a and b exchange with probability
 
     min(1, exp[(μ_b − μ_a)(E_b − E_a) + w_a(k_b) + w_b(k_a) − w_a(k_a) − w_b(k_b)]).
@@ -9,79 +9,59 @@ sizes, rungs a and b exchange with probability
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from l0anneal._util.counts import log_choose
-from l0anneal._util.seeds import child
+from l0anneal._util.seeds import seed_of, stream_of
 from l0anneal.engine.moves import pair_flip
-from l0anneal.engine.moves.outcome import OUTSIDE, SLOT
 from l0anneal.engine.moves.size_flip import size_flip
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import ENERGY, SIZE
-from l0anneal.engine.workspace import Workspace
+from l0anneal.engine.sweep import Mover, Sweeps
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.annealing.anneal import anneal
-from l0anneal.samplers.schedule import Schedule
+from l0anneal.samplers.run import Run
 
-__all__ = ["ReplicaLadder"]
+__all__ = ["MOST_RUNGS", "ReplicaLadder"]
 
 Floats = NDArray[np.float64]
 MOST_RUNGS = 64
-SURVEYED_SIZES, SURVEY_SWEEPS = 9, 5
+SURVEYED_SIZES, SURVEY_TEMPERATURES = 9, 50
 EVEN = 0.3  # visits to all sizes are even if the rarest has this part of the mean
 
 
 class ReplicaLadder:
-    """Replicas on a ladder; arrays are by rung, energies and μ in the engine's units."""
+    """Replicas on a ladder of temperatures.
+
+    Arrays are by rung; energies and μ are in the engine's units.
+    """
 
     def __init__(
         self,
+        run: Run,
         problem: SparseProblem,
         least: int,
         most: int,
         mu: Floats,
-        seed: int,
-        n_jobs: int | None,
+        survey_sweeps: int,
     ) -> None:
-        self.problem, self.least, self.most, self.seed = problem, least, most, seed
+        self.run, self.problem, self.least, self.most = run, problem, least, most
         problem.make_ready()
-        self._n_threads = effective_n_jobs(n_jobs if n_jobs is not None else 1)
-        self._pool = ThreadPoolExecutor(self._n_threads, thread_name_prefix="l0anneal")
-        self._stop = threading.Event()
-        self._rng = np.random.default_rng(child(seed, 1))
-        self._streams = 0
+        self._rng = np.random.default_rng(run.stream("temper exchange"))
+        self._n_streams = 0
         self.n_sizes = most - least + 1
         self.best: list[NDArray[np.int64] | None] = [None] * self.n_sizes
         self.lowest = np.full(self.n_sizes, np.inf)
         starts = []
         for a, size in enumerate(np.linspace(most, least, mu.size).round().astype(int)):
-            workspace = Workspace(problem, most)
-            order = np.random.default_rng(child(seed, 2, a)).permutation(problem.n_columns)
-            workspace.fill(most, order)  # names the rank if it is too small
+            workspace = run.workspace(problem, most)
+            rng = np.random.default_rng(run.stream("temper start", a))
+            workspace.fill(most, rng.permutation(problem.n_columns))  # names the rank if too small
             starts.append(workspace.tableau.inside[:size].copy())
         self._place(mu, starts)
-        self._survey()
+        self._survey(survey_sweeps)
         self.weights = self._guess(mu)
         self._clear_learning()
-
-    def __enter__(self) -> ReplicaLadder:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _place(self, mu: Floats, supports: list[NDArray[np.int64]]) -> None:
         """Put a replica with the given support on each rung."""
@@ -90,11 +70,11 @@ class ReplicaLadder:
         self.workspaces = []
         self.states = []
         for support in supports:
-            workspace = Workspace(self.problem, self.most)
+            workspace = self.run.workspace(self.problem, self.most)
             workspace.begin_at(support)
             self.workspaces.append(workspace)
-            self.states.append(stream(child(self.seed, 0, self._streams)))
-            self._streams += 1
+            self.states.append(stream(self.run.stream("temper replica", self._n_streams)))
+            self._n_streams += 1
         self.at = np.arange(n_rungs)  # rung → replica
         self.energies = np.zeros(n_rungs)
         self.sizes = np.zeros(n_rungs, dtype=np.int64)
@@ -102,7 +82,7 @@ class ReplicaLadder:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all counts: rates, trips, visits."""
+        """Forget all counts: exchange rates, round trips, visits."""
         n_rungs = self.mu.size
         self.attempts = 0
         self.chances = np.zeros(max(0, n_rungs - 1))
@@ -115,49 +95,29 @@ class ReplicaLadder:
     # ------------------------------------------------------------ one round
 
     def round(self, learn: bool = False) -> None:
-        """One sweep at each rung; the energies and sizes after it are at hand until `exchange`."""
+        """Make one sweep at each rung; `energies` and `sizes` hold for it until `exchange`."""
         gains = self._gains() if learn else np.zeros(self.mu.size)
-        parts = np.array_split(np.arange(self.mu.size), min(self._n_threads, self.mu.size))
-        if len(parts) == 1:
-            self._sweep(parts[0], gains)
-        else:
-            for task in [self._pool.submit(self._sweep, part, gains) for part in parts]:
-                task.result()
+        parts = np.array_split(np.arange(self.mu.size), min(self.run.n_threads, self.mu.size))
+        self.run.map(lambda part: self._sweep(part, gains), parts)
         for a, r in enumerate(self.at):
-            t = self.workspaces[r].tableau
-            self.energies[a] = self.problem.unit_signal + t.values[ENERGY]
-            self.sizes[a] = t.counts[SIZE]
+            workspace = self.workspaces[r]
+            self.energies[a] = self.problem.unit_signal + workspace.unit_energy
+            self.sizes[a] = workspace.size
             i = int(self.sizes[a]) - self.least
             if self.energies[a] < self.lowest[i]:
-                self.lowest[i], self.best[i] = self.energies[a], self.workspaces[r].support
+                self.lowest[i], self.best[i] = self.energies[a], workspace.support
         self._count_trips()
 
     def _sweep(self, rungs: NDArray[np.int64], gains: Floats) -> None:
-        n = self.problem.n_columns
-        energies = np.zeros(1)
         for a in rungs:
-            if self._stop.is_set():
-                return
             r = self.at[a]
-            tally = np.zeros(4, dtype=np.int64)
-            tally[SLOT] = tally[OUTSIDE] = -1
-            run, state, mu = self.workspaces[r].run, self.states[r], self.mu[a]
+            workspace, state, mu = self.workspaces[r], self.states[r], self.mu[a]
             if self.n_sizes == 1:
-                run(pair_flip, state, mu, n, energies, tally)
-                self.visits[a, 0] += n
+                Sweeps(workspace, pair_flip, state, mu, n_sweeps=1).all()
+                self.visits[a, 0] += self.problem.n_columns
             else:
-                run(
-                    size_flip,
-                    state,
-                    mu,
-                    self.weights[a],
-                    self.least,
-                    gains[a],
-                    self.visits[a],
-                    n,
-                    energies,
-                    tally,
-                )
+                law = (mu, self.weights[a], self.least, gains[a], self.visits[a])
+                Sweeps(workspace, size_flip, state, *law, n_sweeps=1).all()
 
     def exchange(self) -> None:
         """Exchange neighbours: even pairs at one call, odd pairs at the next."""
@@ -183,6 +143,12 @@ class ReplicaLadder:
             support = self.workspaces[r].support
             rows[a, : support.size] = support
         return rows
+
+    def keep_present(self) -> None:
+        """If no round was completed, take the present supports for the best ones."""
+        if all(support is None for support in self.best):
+            for workspace in self.workspaces:
+                self.best[workspace.size - self.least] = workspace.support
 
     @property
     def exchange_rate(self) -> Floats:
@@ -233,39 +199,46 @@ class ReplicaLadder:
 
     # ------------------------------------------------------------ the weights of sizes
 
-    def _survey(self) -> None:
-        """Estimate log G_k(μ) for all sizes, by short annealings at some of them.
+    def _survey(self, n_sweeps: int) -> None:
+        """Estimate log G_k(μ) for all sizes by short annealings at some of them.
 
-        Thermodynamic integration gives each one's log G; its difference from log C(N, k) is smooth
-        in k and μ and interpolated.
+        Thermodynamic integration gives the log G of each annealing. Its difference from log C(N, k) is
+        smooth in k and μ and is interpolated. Without sweeps that difference counts as zero.
         """
         n, top = self.problem.n_columns, float(self.mu[-1])
         every = np.arange(self.least, self.most + 1)
         self._counts = np.array([log_choose(n, int(k)) for k in every])
-        self._grid = np.concatenate(
-            ([0.0], np.linspace(0.002, 0.02, 9), np.geomspace(0.025, 1, 40))
-        )
-        self._grid *= top
+        lead_in = np.linspace(0.002, 0.02, 9)
+        grid = np.geomspace(0.025, 1, SURVEY_TEMPERATURES - 1 - lead_in.size)
+        self._grid = np.concatenate(([0.0], lead_in, grid)) * top
         self._surveyed = np.zeros((self._grid.size, self.n_sizes))
-        if self.n_sizes == 1 or top == 0.0:
+        if self.n_sizes == 1 or top == 0.0 or n_sweeps == 0:
             return
-        schedule = Schedule.custom(self._grid / self.problem.unit_energy, SURVEY_SWEEPS)
         some = np.unique(np.linspace(self.least, self.most, SURVEYED_SIZES).round().astype(int))
+        mu = self._grid / self.problem.unit_energy
         found = []
         for k in some:
-            run = anneal(
-                self.problem,
-                int(k),
-                schedule,
-                polish=False,
-                random_state=child(self.seed, 3, int(k)),
-            )
-            integral = PchipInterpolator(schedule.mu, run.mean_energy[0]).antiderivative()
-            found.append(-integral(schedule.mu))
+            energies = self._cooled_energies(int(k), mu, n_sweeps)
+            found.append(-PchipInterpolator(mu, energies).antiderivative()(mu))
         self._surveyed = PchipInterpolator(some, np.stack(found, axis=1), axis=1)(every)
 
+    def _cooled_energies(self, k: int, mu: Floats, n_sweeps: int) -> list[float]:
+        """Mean energies of one short annealing, in the caller's units."""
+        seed = seed_of(self.run.stream("temper survey", k))
+        order, flips = stream_of(seed, "annealing chain", 0).spawn(2)
+        workspace = self.run.workspace(self.problem, k)
+        n = self.problem.n_columns
+        workspace.fill(k, np.random.default_rng(order).permutation(n))
+        mover = Mover(workspace, stream(flips))
+        means = []
+        for value in mu:
+            sweeps = mover.at(value * self.problem.unit_energy, n_sweeps)
+            sweeps.all()
+            means.append(float(workspace.to_energy(sweeps.energies.mean())))
+        return means
+
     def _guess(self, mu: Floats) -> Floats:
-        """Weights −log G_k(μ) as the survey has it."""
+        """Return the weights −log G_k(μ) that the survey found."""
         if self.n_sizes == 1:
             return np.zeros((mu.size, 1))
         return -self._counts - np.stack(
@@ -278,7 +251,7 @@ class ReplicaLadder:
         self._seen = np.zeros_like(self.visits)
 
     def _gains(self) -> Floats:
-        """What a visit costs a size: halved whenever visits are even enough, 1/time in the end."""
+        """By how much a visit lowers a size's weight: halved when visits are even, 1/time in the end."""
         self._rounds += 1
         if self.n_sizes == 1:
             return np.zeros(self.mu.size)

@@ -1,16 +1,15 @@
-"""What replica exchange returns, and when it refuses to answer."""
+"""The result of replica exchange, and when it refuses to answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util import archive as _archive
+from l0anneal.samplers.result import Result
 
 if TYPE_CHECKING:
     import xarray
@@ -25,21 +24,23 @@ class RunTooShort(RuntimeError):
     """The run did not last long enough for its averages and samples to mean anything."""
 
 
-@dataclass(frozen=True, eq=False)
-class TemperResult:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TemperResult(Result):
     """The result of a replica exchange.
 
-    The supports are the best seen, whatever the run's length: they are what they are. Averages and
-    samples (`trajectory`, `samples`) claim to be of the stated law; if ``refusals`` is not empty
-    they raise `RunTooShort` instead.
+    The supports are the best that were seen, however long the run was. Averages and samples
+    (`trajectory`, `samples`) claim to follow the stated law; if ``refusals`` is not empty they raise
+    `RunTooShort` instead.
 
     Attributes
     ----------
     support, coef, energy, distortion
         The best support (of the largest size, where there are several), its least-squares
         coefficients, ½‖y − A coef‖², and that divided by M.
-    n_sweeps, n_pilot, n_burn_in : int
-        Sweeps that counted, those of the pilot run, and those in between.
+    n_sweeps, n_pilot, n_burn_in, survey_tau, n_replicas
+        Averaged sweeps, sweeps of the pilot run, sweeps between them, sweeps at each temperature of the
+        survey, and the number of replicas that was asked for; given again to `temper` with the seed,
+        they replay the run.
     refusals : tuple of str
         Why the run was too short; empty if it was not.
     ladder : ndarray of shape (L,)
@@ -59,13 +60,11 @@ class TemperResult:
         How often each size was held at each rung, counted in proposals.
     """
 
-    n_samples: int
-    n_columns: int
-    seed: int
-    seconds: float
     n_sweeps: int
     n_pilot: int
     n_burn_in: int
+    survey_tau: int
+    n_replicas: int | None
     first_size: int
     refusals: tuple[str, ...]
     round_trips: int
@@ -84,26 +83,6 @@ class TemperResult:
     best_coefs: Floats
     # by sweep, rung and slot, padded with −1
     sampled_supports: NDArray[np.int32] | None = None
-
-    @property
-    def support(self) -> NDArray[np.int64]:
-        """The best support of the largest size."""
-        return self.best_supports[-1]
-
-    @property
-    def coef(self) -> Floats:
-        """Its coefficients."""
-        return self.best_coefs[-1]
-
-    @property
-    def energy(self) -> float:
-        """Its energy."""
-        return float(self.best_energies[-1])
-
-    @property
-    def distortion(self) -> float:
-        """ε = energy / M."""
-        return self.energy / self.n_samples
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -196,52 +175,31 @@ class TemperResult:
             self.sampled_supports, dims=("sweep", "mu", "slot"), coords={"mu": self.ladder}
         )
 
-    def summary(self) -> str:
-        """The answer in a few lines."""
-        shown = ", ".join(str(j) for j in self.support[:12])
-        if self.support.size > 12:
-            shown += f", … ({self.support.size} in all)"
+    def _lines(self) -> list[tuple[str, str]]:
         low = f"{self.exchange_rate.min():.2f}" if self.exchange_rate.size else "none"
         lines = [
-            f"support      {shown or 'empty'}",
-            f"distortion   {self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})",
-            f"ladder       {self.ladder.size} rungs, μ = {self.ladder[0]:.3g} … "
-            f"{self.ladder[-1]:.3g}, {self.n_sweeps} sweeps",
-            f"exchanges    lowest rate {low}, barrier {self.barrier:.2f}, "
-            f"{self.round_trips} round trips",
-            f"times        autocorrelation up to {self.autocorrelation.max():.3g} sweeps",
+            *super()._lines(),
+            (
+                "ladder",
+                f"{self.ladder.size} rungs, μ = {self.ladder[0]:.3g} … {self.ladder[-1]:.3g}, "
+                f"{self.n_sweeps} sweeps",
+            ),
+            (
+                "exchanges",
+                f"lowest rate {low}, barrier {self.barrier:.2f}, {self.round_trips} round trips",
+            ),
+            ("times", f"autocorrelation up to {self.autocorrelation.max():.3g} sweeps"),
         ]
         if self.sizes.size > 1:
-            lines.append(
-                f"sizes        {self.sizes[0]} … {self.sizes[-1]}, {self.size_trips} round trips"
-            )
-        lines += [f"seed         {self.seed}", f"time         {self.seconds:.3g} s"]
-        lines += [f"too short    {reason}" for reason in self.refusals]
-        return "\n".join(lines)
+            trips = f"{self.sizes[0]} … {self.sizes[-1]}, {self.size_trips} round trips"
+            lines.append(("sizes", trips))
+        return lines
+
+    def _warnings(self) -> list[tuple[str, str]]:
+        return [("too short", reason) for reason in self.refusals]
 
     def plot(self) -> Figure:
         """Draw the ladder at work: distortion, exchange rates, autocorrelation times."""
         from l0anneal.samplers.plotting import plot_tempering
 
         return plot_tempering(self)
-
-    # ------------------------------------------------------------ files
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write arrays and JSON into one ``.npz`` file; `load` is the inverse, bit for bit."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-        header = {
-            name: value
-            for name, value in values.items()
-            if name not in arrays and value is not None
-        }
-        _archive.write(path, "TemperResult", header, arrays)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> TemperResult:
-        """Read what `save` wrote."""
-        header, arrays = _archive.read(path, "TemperResult")
-        fields: dict[str, Any] = header | arrays
-        fields["refusals"] = tuple(fields["refusals"])
-        return cls(**fields)

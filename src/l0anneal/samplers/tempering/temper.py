@@ -1,11 +1,11 @@
-"""Replica exchange: in temperature, and in the size of the support.
+"""Replica exchange, in temperature and in the size of the support.
 
-Replicas at a ladder of temperatures exchange places, so that one that is trapped in the cold is
-carried to where it melts. Where several sizes are asked for, a replica also adds and removes
-columns, each size having its own weight at each rung: the paper's extended ensemble. The run has
-three parts: a *pilot*, in which the ladder is moved to equal exchange rates and the weights are
-learnt; a tenth of the sweeps to forget it; and the sweeps that count, during which nothing is
-changed and rung a has the law
+Replicas on a ladder of temperatures exchange places, so that a replica that is trapped in the cold
+is carried to where it melts. Where several sizes are asked for, a replica also adds and removes
+columns, and each size has its own weight at each rung: the paper's extended ensemble. The run has
+three parts: a *pilot run*, which moves the ladder to equal exchange rates and learns the weights; a
+tenth of the sweeps to forget the pilot run; and the averaged sweeps, during which nothing is changed
+and rung a has the law
 
     P_a(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
 """
@@ -13,23 +13,32 @@ changed and rung a has the law
 from __future__ import annotations
 
 import math
-import time
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tqdm.auto import tqdm
 
-from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_integer, check_time_limit
-from l0anneal._util.seeds import RandomState, seed_of
-from l0anneal.engine.warm_up import patience, tiny_problem, warm_up
+from l0anneal._util.checks import check_integer, check_positive
+from l0anneal._util.seeds import RandomState
+from l0anneal.engine.moves.size_flip import size_flip
+from l0anneal.engine.rng import stream
+from l0anneal.engine.sweep import Sweeps
+from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.autocorrelation import autocorrelation_time
-from l0anneal.samplers.schedule import temperature_range
-from l0anneal.samplers.tempering.ladder import MOST_RUNGS, ReplicaLadder
+from l0anneal.samplers.result import fitted
+from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
+from l0anneal.samplers.temperature_range import temperature_range
+from l0anneal.samplers.tempering.ladder import (
+    MOST_RUNGS,
+    SURVEY_TEMPERATURES,
+    SURVEYED_SIZES,
+    ReplicaLadder,
+)
 from l0anneal.samplers.tempering.result import TemperResult
 
 __all__ = ["temper"]
@@ -37,8 +46,9 @@ __all__ = ["temper"]
 Floats = NDArray[np.float64]
 
 LEAST_SWEEPS = 2
-PILOT_STAGES = (1, 2, 4)  # parts of the pilot; the ladder moves after each but the last
+PILOT_STAGES = (1, 2, 4)  # parts of the pilot run; the ladder moves after each but the last
 FIRST_RUNGS = 16
+SURVEY_TAU = 5
 
 # a run is too short with fewer than TRIPS round trips, fewer than TIMES autocorrelation times, or
 # halves that differ by more than SIGMAS standard errors
@@ -58,12 +68,14 @@ def temper(
     n_sweeps: int = 2000,
     n_pilot: int | None = None,
     n_burn_in: int | None = None,
+    survey_tau: int | None = None,
     polish: bool = True,
     n_jobs: int | None = None,
     keep_samples: bool = False,
     time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
+    on_interrupt: OnInterrupt = "raise",
 ) -> TemperResult:
     """Sample supports at many temperatures, and sizes, by replicas that exchange places.
 
@@ -95,15 +107,18 @@ def temper(
     keep_samples : bool
         Keep the supports after every sweep that counts, as ``result.samples``.
     time_limit : float, optional
-        Seconds, except the compilation of kernels, that the run fills, a third of them with the
-        pilot: the numbers of sweeps are then not given but found, and are in the result; given in
-        place of the time limit they replay it exactly. Where it is too short for 16 replicas to be
-        made and moved a few times, there are fewer, and no pilot: then ``n_replicas`` belongs to
-        what replays it. With ``sizes``, a first survey of them is not limited.
+        Wall-clock seconds of the whole call, without the compilation of kernels. The run fills them, a
+        third with the pilot run. The numbers of sweeps are then found instead of given. Where there is
+        no time to move 16 replicas a few times, there are fewer replicas and no pilot run; with
+        ``sizes`` the survey is shortened. The result holds all these numbers (``n_sweeps``,
+        ``n_pilot``, ``n_burn_in``, ``n_replicas``, ``survey_tau``); given in place of the time limit
+        they replay the run exactly.
     random_state : None, int, SeedSequence or Generator
         One seed, one result.
     progress : bool
-        Show a bar.
+        Show a progress bar.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best supports found so far.
 
     Returns
     -------
@@ -122,146 +137,204 @@ def temper(
     3
     """
     least, most = _check_sizes(problem, n_nonzero, sizes)
-    n_sweeps = check_integer("n_sweeps", n_sweeps, LEAST_SWEEPS)
-    n_pilot = n_sweeps // 2 if n_pilot is None else check_integer("n_pilot", n_pilot, 1)
-    n_burn_in = n_sweeps // 10 if n_burn_in is None else check_integer("n_burn_in", n_burn_in, 0)
-    check_time_limit(time_limit)
-    if n_replicas is not None and check_integer("n_replicas", n_replicas, 2) > 10 * MOST_RUNGS:
-        raise ValueError(f"n_replicas must not exceed {10 * MOST_RUNGS}; got {n_replicas}")
-    if mu_max is not None and not (math.isfinite(mu_max) and mu_max > 0):
-        raise ValueError(f"mu_max must be positive and finite; got {mu_max!r}")
+    counts = _check_counts(n_sweeps, n_pilot, n_burn_in, survey_tau, n_replicas)
+    if mu_max is not None:
+        check_positive("mu_max", mu_max)
     given = None if ladder is None else _check_ladder(ladder, n_replicas, mu_max)
-    seed = seed_of(random_state)
-    warm_up()
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+    ) as run:
+        run.compile(_warm_up, least < most)
+        if run.time_limit is not None:
+            _afford(run, problem, least, most, given is None, counts)
+        else:
+            run.expect(counts.n_pilot + counts.n_burn_in + counts.n_sweeps)
+        first = _first_ladder(run, problem, most, counts, mu_max) if given is None else given
+        rungs = ReplicaLadder(
+            run, problem, least, most, first * problem.unit_energy, counts.survey_tau
+        )
+        series = _Series(keep_samples)
+        with suppress(RunStopped):  # the averaged sweeps until then are in the series
+            _run(run, rungs, given is None, counts, series)
+        return _package(run, rungs, given, counts, series, polish)
+
+
+@dataclass
+class _Counts:
+    """How many sweeps and replicas; with a time limit they are found in the run."""
+
+    n_sweeps: int
+    n_pilot: int
+    n_burn_in: int
+    survey_tau: int
+    n_replicas: int | None
+
+
+@dataclass
+class _Series:
+    """What was seen at each averaged sweep, by rung."""
+
+    keep_samples: bool
+    energies: list[Floats] = field(default_factory=list)
+    sizes: list[Floats] = field(default_factory=list)
+    supports: list[NDArray[np.int32]] = field(default_factory=list)
+
+    def note(self, rungs: ReplicaLadder) -> None:
+        self.energies.append(rungs.energies.copy())
+        self.sizes.append(np.asarray(rungs.sizes, dtype=np.float64))
+        if self.keep_samples:
+            self.supports.append(rungs.supports())
+
+
+def _afford(
+    run: Run, problem: SparseProblem, least: int, most: int, tune: bool, counts: _Counts
+) -> None:
+    """Lower the numbers that a time limit does not allow, by the speed of one sweep at μ = 0."""
+    assert run.time_limit is not None
+    began = run.now()
+    one = ReplicaLadder(run.part(random_state=0), problem, most, most, np.array([0.0]), 0)
+    one.round()
+    seconds = run.now() - began
+    if tune and counts.n_replicas is None:
+        n = int(run.time_limit / (5 * seconds))
+        counts.n_replicas = max(2, n) if n < FIRST_RUNGS else None
     if least < most:
-        _warm_up()
-    began = time.perf_counter()
-    clock = None if time_limit is None else _Clock(began, time_limit)
-    with one_blas_thread():
-        if clock and given is None and n_replicas is None:
-            n_replicas = clock.affordable(problem, most)
-        first = _first_ladder(problem, most, n_replicas, mu_max) if given is None else given
-        unit = problem.unit_energy
-        total = None if clock else n_pilot + n_burn_in + n_sweeps
-        bar = tqdm(total=total, unit="sweep", disable=not progress, leave=False)
-        with bar, ReplicaLadder(problem, least, most, first * unit, seed, n_jobs) as rungs:
-            n_pilot = _pilot(rungs, n_pilot, given is None, n_replicas, bar, clock)
-            if clock:
-                n_burn_in = n_pilot // 5
-            for _ in range(n_burn_in):
-                rungs.round()
-                rungs.exchange()
-                bar.update()
-            rungs.clear()
-            n_rungs = rungs.mu.size
-            energy_rows, held_rows, sample_rows = [], [], []
-            sweep = 0
-            while sweep < n_sweeps if clock is None else sweep < LEAST_SWEEPS or clock.left > 0:
-                rungs.round()
-                energy_rows.append(rungs.energies.copy())
-                held_rows.append(np.asarray(rungs.sizes, dtype=np.float64))
-                if keep_samples:
-                    sample_rows.append(rungs.supports())
-                rungs.exchange()
-                bar.update()
-                sweep += 1
-        n_sweeps = sweep
-        energies, held = np.stack(energy_rows), np.stack(held_rows)
-        supports, best_energies, coefs = _best(problem, rungs, polish)
+        each = seconds * SURVEY_TEMPERATURES * min(SURVEYED_SIZES, most - least + 1)
+        counts.survey_tau = min(counts.survey_tau, int(0.15 * run.time_limit / each))
+
+
+def _run(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts, series: _Series) -> None:
+    """The pilot run, the burn-in and the averaged sweeps."""
+    _pilot(run, rungs, tune, counts)
+    if run.time_limit is not None:
+        counts.n_burn_in = counts.n_pilot // 5
+    for _ in range(counts.n_burn_in):
+        _step(run, rungs)
+    rungs.clear()
+    n_done = 0
+    while _wanted(run, counts, n_done):
+        rungs.round()
+        series.note(rungs)
+        rungs.exchange()
+        run.advance()
+        n_done += 1
+
+
+def _wanted(run: Run, counts: _Counts, n_done: int) -> bool:
+    """Whether another sweep is to be averaged."""
+    if run.time_limit is None:
+        return n_done < counts.n_sweeps
+    return n_done < LEAST_SWEEPS or run.now() < run.began + 0.96 * run.time_limit
+
+
+def _step(run: Run, rungs: ReplicaLadder, learn: bool = False) -> None:
+    rungs.round(learn)
+    rungs.exchange()
+    run.advance()
+
+
+def _pilot(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts) -> None:
+    """Learn the weights and, if it is not given, the ladder.
+
+    With a time limit, the number of sweeps for which the first stage has time decides on all others.
+    """
+    done = 0
+    if run.time_limit is not None:
+        began, first_stage = run.now(), run.began + 0.04 * run.time_limit
+        while done == 0 or run.now() < first_stage:
+            _step(run, rungs, learn=True)
+            done += 1
+        counts.n_pilot = done * sum(PILOT_STAGES) // PILOT_STAGES[0]
+        left = run.began + 0.96 * run.time_limit - run.now()
+        if done == 1 and counts.n_pilot * (run.now() - began) > 0.5 * left:
+            counts.n_pilot = 1
+    n_pilot = counts.n_pilot
+    for stage, end in enumerate(np.cumsum(PILOT_STAGES) * n_pilot // sum(PILOT_STAGES)):
+        if stage > 0 and tune and n_pilot >= sum(PILOT_STAGES) and np.all(rungs.tried > 0):
+            rungs.tune(counts.n_replicas)
+        for _ in range(done, int(end)):
+            _step(run, rungs, learn=True)
+        done = max(done, int(end))
+
+
+# ---------------------------------------------------------------- the result
+
+
+def _package(
+    run: Run,
+    rungs: ReplicaLadder,
+    given: Floats | None,
+    counts: _Counts,
+    series: _Series,
+    polish: bool,
+) -> TemperResult:
+    """Put supports, averages and the ladder's record into a result."""
+    problem, unit = rungs.problem, rungs.problem.unit_energy
+    n_sweeps, n_rungs = len(series.energies), rungs.mu.size
+    rungs.keep_present()
+    supports, best_energies, coefs = _best(run, rungs, polish)
+    largest = int(np.flatnonzero(np.isfinite(best_energies))[-1])
+    averages: dict[str, Any] = {
+        name: np.full(n_rungs, np.nan)
+        for name in ("mean_energy", "std_energy", "energy_error", "autocorrelation")
+    }
+    refusals = [f"only {n_sweeps} sweep(s) were averaged; {LEAST_SWEEPS} are needed"]
+    if n_sweeps >= LEAST_SWEEPS:
+        averages, refusals = _averages(rungs, np.stack(series.energies), np.stack(series.sizes))
+    return TemperResult(
+        **fitted(problem, supports[largest][supports[largest] >= 0]),
+        **run.record("all sweeps were made" if run.time_limit is None else "time limit"),
+        n_sweeps=n_sweeps,
+        n_pilot=counts.n_pilot,
+        n_burn_in=counts.n_burn_in,
+        survey_tau=counts.survey_tau,
+        n_replicas=counts.n_replicas,
+        first_size=rungs.least,
+        refusals=tuple(refusals),
+        round_trips=rungs.round_trips,
+        size_trips=rungs.size_trips,
+        ladder=rungs.mu / unit if given is None else given,
+        weights=rungs.weights,
+        exchange_rate=rungs.exchange_rate,
+        visits=rungs.visits,
+        best_supports=supports,
+        best_energies=best_energies,
+        best_coefs=coefs,
+        sampled_supports=np.stack(series.supports).astype(np.int32) if series.supports else None,
+        **averages,
+    )
+
+
+def _averages(
+    rungs: ReplicaLadder, energies: Floats, held: Floats
+) -> tuple[dict[str, Floats], list[str]]:
+    """Averages by rung, in the caller's units, and reasons not to trust them."""
+    n_sweeps, n_rungs = energies.shape
+    unit = rungs.problem.unit_energy
     times = np.array(
         [
             max(autocorrelation_time(energies[:, a]), autocorrelation_time(held[:, a]))
             for a in range(n_rungs)
         ]
     )
-    spread = energies.std(axis=0, ddof=1)
     error = _robust_spread(rungs, energies, held) * np.sqrt(np.maximum(times, 1.0) / n_sweeps)
-    return TemperResult(
-        n_samples=problem.n_samples,
-        n_columns=problem.n_columns,
-        seed=seed,
-        seconds=time.perf_counter() - began,
-        n_sweeps=n_sweeps,
-        n_pilot=n_pilot,
-        n_burn_in=n_burn_in,
-        first_size=least,
-        refusals=tuple(_refusals(rungs, energies, held, times)),
-        round_trips=rungs.round_trips,
-        size_trips=rungs.size_trips,
-        ladder=rungs.mu / unit if given is None else given,
-        weights=rungs.weights,
-        exchange_rate=rungs.exchange_rate,
-        mean_energy=energies.mean(axis=0) * unit,
-        std_energy=spread * unit,
-        energy_error=error * unit,
-        autocorrelation=times,
-        visits=rungs.visits,
-        best_supports=supports,
-        best_energies=best_energies,
-        best_coefs=coefs,
-        sampled_supports=np.stack(sample_rows).astype(np.int32) if keep_samples else None,
-    )
-
-
-class _Clock:
-    """The share of the time that is left, and when the first stage of the pilot has had its own."""
-
-    def __init__(self, began: float, time_limit: float) -> None:
-        self.time_limit = time_limit
-        self.deadline = began + 0.96 * time_limit
-        self.first_stage = began + 0.04 * time_limit
-
-    @property
-    def left(self) -> float:
-        return self.deadline - time.perf_counter()
-
-    def affordable(self, problem: SparseProblem, k: int) -> int | None:
-        """How many replicas, if there is no time for `FIRST_RUNGS`, by the speed of one at μ = 0."""
-        began = time.perf_counter()
-        with ReplicaLadder(problem, k, k, np.array([0.0]), 0, 1) as one:
-            one.round()
-        n = int(self.time_limit / (5 * (time.perf_counter() - began)))
-        return max(2, n) if n < FIRST_RUNGS else None
-
-
-def _pilot(
-    rungs: ReplicaLadder,
-    n_pilot: int,
-    tune: bool,
-    n_replicas: int | None,
-    bar: Any,
-    clock: _Clock | None,
-) -> int:
-    """Learn weights and, if it is not given, the ladder; return the number of sweeps.
-
-    With a clock, the sweeps for which the first stage has time tell how many there are in all.
-    """
-    done = 0
-    if clock is not None:
-        began = time.perf_counter()
-        while done == 0 or time.perf_counter() < clock.first_stage:
-            rungs.round(learn=True)
-            rungs.exchange()
-            bar.update()
-            done += 1
-        n_pilot = done * sum(PILOT_STAGES) // PILOT_STAGES[0]
-        if done == 1 and n_pilot * (time.perf_counter() - began) > 0.5 * clock.left:
-            n_pilot = 1
-    for stage, end in enumerate(np.cumsum(PILOT_STAGES) * n_pilot // sum(PILOT_STAGES)):
-        if stage > 0 and tune and n_pilot >= sum(PILOT_STAGES) and np.all(rungs.tried > 0):
-            rungs.tune(n_replicas)
-        for _ in range(done, int(end)):
-            rungs.round(learn=True)
-            rungs.exchange()
-            bar.update()
-        done = max(done, int(end))
-    return n_pilot
+    averages = {
+        "mean_energy": energies.mean(axis=0) * unit,
+        "std_energy": energies.std(axis=0, ddof=1) * unit,
+        "energy_error": error * unit,
+        "autocorrelation": times,
+    }
+    return averages, _refusals(rungs, energies, held, times)
 
 
 def _robust_spread(rungs: ReplicaLadder, energies: Floats, held: Floats) -> Floats:
-    """Standard deviation of the energy: own, or that of the hotter rung reweighted, if larger.
+    """Return the energy's standard deviation, or that of the hotter rung reweighted, if larger.
 
-    A cold rung that has seen one support only would else claim to have no error at all.
+    Otherwise a cold rung that has seen one support only would claim to have no error at all.
     """
     spread = energies.std(axis=0, ddof=1)
     sizes = held.astype(np.int64) - rungs.least
@@ -276,7 +349,7 @@ def _robust_spread(rungs: ReplicaLadder, energies: Floats, held: Floats) -> Floa
 
 
 def _refusals(rungs: ReplicaLadder, energies: Floats, held: Floats, times: Floats) -> list[str]:
-    """Why the run was too short, if it was."""
+    """Return the reasons why the run was too short; none if it was not."""
     n_sweeps, n_rungs = energies.shape
     reasons = []
     rates = rungs.exchange_rate
@@ -304,42 +377,62 @@ def _refusals(rungs: ReplicaLadder, energies: Floats, held: Floats, times: Float
     for name, series in (("energies", energies), ("sizes", held)):
         gap = np.abs(series[:half].mean(axis=0) - series[half:].mean(axis=0))
         error = series.std(axis=0) * np.sqrt(4.0 * np.maximum(times, 1.0) / n_sweeps)
-        scale = 1e-9 * (1.0 + np.abs(series).max())  # differences by rounding are none
+        scale = 1e-9 * (1.0 + np.abs(series).max())  # rounding is no difference
         if np.any(gap > SIGMAS * error + scale):
             reasons.append(f"{name} of the first half and of the second differ: still relaxing")
     return reasons
 
 
-def _best(
-    problem: SparseProblem, rungs: ReplicaLadder, polish: bool
-) -> tuple[NDArray[np.int64], Floats, Floats]:
+def _best(run: Run, rungs: ReplicaLadder, polish: bool) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The best support of each size, sorted, padded with −1; energies and coefficients by QR."""
+    problem = rungs.problem
     supports = np.full((rungs.n_sizes, rungs.most), -1, dtype=np.int64)
     energies = np.full(rungs.n_sizes, np.nan)
     coefs = np.full((rungs.n_sizes, problem.n_columns), np.nan)
     for i, support in enumerate(rungs.best):
         if support is None:  # a size that was never seen
             continue
-        if polish:
+        if polish and not run.stopped:
             workspace = Workspace(problem, support.size)
             workspace.begin_at(support)
             workspace.descend()
             support = workspace.support
-        x, energies[i] = problem.least_squares(support)
-        supports[i, : support.size] = support
-        coefs[i] = 0.0
-        coefs[i, support] = x
+        fit = fitted(problem, support)
+        supports[i, : support.size], energies[i], coefs[i] = support, fit["energy"], fit["coef"]
     return supports, energies, coefs
 
 
 def _first_ladder(
-    problem: SparseProblem, k: int, n_replicas: int | None, mu_max: float | None
+    run: Run, problem: SparseProblem, k: int, counts: _Counts, mu_max: float | None
 ) -> Floats:
     """Equal ratios between the hot and the cold end of the automatic schedule."""
-    hot, cold = temperature_range(problem, k)
+    hot, cold = (mu / problem.unit_energy for mu in temperature_range(problem, k, run.listen))
     cold = cold if mu_max is None else mu_max
     hot = min(hot, 0.5 * cold)
-    return np.geomspace(hot, cold, FIRST_RUNGS if n_replicas is None else n_replicas)
+    n_rungs = FIRST_RUNGS if counts.n_replicas is None else counts.n_replicas
+    return np.geomspace(hot, cold, n_rungs)
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _check_counts(
+    n_sweeps: int,
+    n_pilot: int | None,
+    n_burn_in: int | None,
+    survey_tau: int | None,
+    n_replicas: int | None,
+) -> _Counts:
+    n_sweeps = check_integer("n_sweeps", n_sweeps, LEAST_SWEEPS)
+    return _Counts(
+        n_sweeps=n_sweeps,
+        n_pilot=n_sweeps // 2 if n_pilot is None else check_integer("n_pilot", n_pilot, 1),
+        n_burn_in=n_sweeps // 10 if n_burn_in is None else check_integer("n_burn_in", n_burn_in, 0),
+        survey_tau=SURVEY_TAU if survey_tau is None else check_integer("survey_tau", survey_tau, 0),
+        n_replicas=None
+        if n_replicas is None
+        else check_integer("n_replicas", n_replicas, 2, 10 * MOST_RUNGS),
+    )
 
 
 def _check_sizes(
@@ -370,6 +463,13 @@ def _check_ladder(ladder: ArrayLike, n_replicas: int | None, mu_max: float | Non
 
 
 @cache
-def _warm_up() -> None:
-    with patience(), ReplicaLadder(tiny_problem(), 1, 2, np.array([0.0]), 0, 1) as rungs:
-        rungs.round()
+def _warm_up(with_sizes: bool) -> None:
+    """Compile the kernels that replica exchange uses."""
+    warm_up()
+    if with_sizes:
+        problem = tiny_problem()
+        workspace = Workspace(problem, 2)
+        workspace.fill(1, np.arange(4))
+        law = (0.0, np.zeros(2), 1, 0.0, np.zeros(2, dtype=np.int64))
+        state = stream(np.random.SeedSequence(0))
+        Sweeps(workspace, size_flip, state, *law, n_sweeps=1).all()

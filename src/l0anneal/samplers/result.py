@@ -1,0 +1,219 @@
+"""What the results of all samplers have in common: the answer, how it came about, and files."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal._util import archive
+from l0anneal.problem.sparse_problem import SparseProblem
+
+__all__ = ["Record", "Result", "SearchResult", "chain_fields", "fitted"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Record:
+    """What a run leaves behind: its seed, its time, why it ended, and a file format.
+
+    Attributes
+    ----------
+    seed : int
+        Given again as ``random_state``, it gives the same result.
+    seconds : float
+        Wall-clock time, without the compilation of kernels.
+    interrupted : bool
+        True if the user stopped the run before its end.
+    ended : str
+        Why the run ended.
+    """
+
+    seed: int
+    seconds: float
+    interrupted: bool = False
+    ended: str = ""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to one ``.npz`` file of arrays and JSON; `load` is the exact inverse."""
+        archive.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a result that `save` wrote."""
+        return archive.load(cls, path)
+
+    def summary(self) -> str:
+        """Return the answer in a few lines."""
+        rows = [*self._lines(), ("seed", str(self.seed)), ("time", f"{self.seconds:.3g} s")]
+        if self.ended:
+            rows.append(("ended", self.ended))
+        rows += self._warnings()
+        return "\n".join(f"{name:<12} {text}" for name, text in rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data that JSON can hold."""
+        return {
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "interrupted": self.interrupted,
+            "ended": self.ended,
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Name and text of each line of the summary that is particular to this kind of result."""
+        return []
+
+    def _warnings(self) -> list[tuple[str, str]]:
+        """The same for what a reader must know before using the result."""
+        return []
+
+    def table(self) -> list[dict[str, str]]:
+        """Return the rows of a table of the answer: heading and text of each cell."""
+        return []
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}\n{self.summary()}>"
+
+    def _repr_html_(self) -> str:
+        rows = self.table()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in (rows[0] if rows else ()))
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row.values()) + "</tr>"
+            for row in rows
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<div>{table if rows else ''}<pre>{html.escape(self.summary())}</pre></div>"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result(Record):
+    """A support and its coefficients.
+
+    Attributes
+    ----------
+    support : ndarray of int
+        The chosen columns, sorted.
+    coef : ndarray of shape (N,)
+        Least-squares coefficients on the support, zero elsewhere. They come from a QR factorisation of
+        the columns (or a refined Cholesky factorisation, if only the Gram matrix was given), not from
+        the numbers that the run updated.
+    energy, distortion : float
+        ½‖y − A coef‖², and that divided by M.
+    signal_energy : float
+        ‖y‖².
+    n_samples, n_columns : int
+        M and N.
+    """
+
+    support: NDArray[np.int64]
+    coef: Floats
+    energy: float
+    signal_energy: float
+    n_samples: int
+
+    @property
+    def n_columns(self) -> int:
+        """N."""
+        return self.coef.size
+
+    @property
+    def distortion(self) -> float:
+        """ε = energy / M."""
+        return self.energy / self.n_samples
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data that JSON can hold."""
+        return {
+            "support": self.support.tolist(),
+            "coef": self.coef[self.support].tolist(),
+            "energy": self.energy,
+            "distortion": self.distortion,
+            "n_samples": self.n_samples,
+            "n_columns": self.n_columns,
+            **super().to_dict(),
+        }
+
+    def plot(self) -> Any:
+        """Draw the result; returns a matplotlib figure."""
+        from l0anneal.samplers.plotting import plot_coefficients
+
+        return plot_coefficients(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        shown = ", ".join(str(j) for j in self.support[:12])
+        if self.support.size > 12:
+            shown += f", … ({self.support.size} in all)"
+        return [
+            ("support", shown or "empty"),
+            ("distortion", f"{self.distortion:.6g}   (energy ½‖y − Ax‖² = {self.energy:.6g})"),
+        ]
+
+    def table(self) -> list[dict[str, str]]:
+        largest = self.support[np.argsort(-np.abs(self.coef[self.support]), kind="stable")]
+        rows = [{"column": str(j), "coefficient": f"{self.coef[j]:.6g}"} for j in largest[:10]]
+        if largest.size > 10:
+            rows.append({"column": "…", "coefficient": f"{largest.size - 10} smaller ones"})
+        return rows
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SearchResult(Result):
+    """The best support of several independent chains.
+
+    Attributes
+    ----------
+    chain_energies, chain_supports, chain_coefs : ndarrays
+        Energy, support and coefficients of each chain.
+    n_agree : int
+        How many chains ended in the best support.
+    """
+
+    chain_energies: Floats
+    chain_supports: NDArray[np.int64]
+    chain_coefs: Floats
+
+    @property
+    def n_agree(self) -> int:
+        """How many chains ended in the best support."""
+        return int(np.sum(np.all(self.chain_supports == self.support, axis=1)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data that JSON can hold."""
+        counts = {"n_chains": len(self.chain_energies), "n_agree": self.n_agree}
+        return super().to_dict() | counts
+
+    def _lines(self) -> list[tuple[str, str]]:
+        chains = f"{self.n_agree} of {len(self.chain_energies)} ended in this support"
+        return [*super()._lines(), ("chains", chains)]
+
+
+def fitted(problem: SparseProblem, support: NDArray[np.int64]) -> dict[str, Any]:
+    """Return least squares on a support as fields of a `Result`."""
+    x, energy = problem.least_squares(support)
+    coef = np.zeros(problem.n_columns)
+    coef[support] = x
+    return {
+        "support": support,
+        "coef": coef,
+        "energy": energy,
+        "signal_energy": problem.signal_energy,
+        "n_samples": problem.n_samples,
+    }
+
+
+def chain_fields(problem: SparseProblem, supports: Sequence[NDArray[np.int64]]) -> dict[str, Any]:
+    """Return least squares on the supports of the chains as fields of a `SearchResult`."""
+    fits = [fitted(problem, support) for support in supports]
+    energies = np.array([fit["energy"] for fit in fits])
+    return fits[int(np.argmin(energies))] | {
+        "chain_energies": energies,
+        "chain_supports": np.stack(supports),
+        "chain_coefs": np.stack([fit["coef"] for fit in fits]),
+    }

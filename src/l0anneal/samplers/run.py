@@ -1,0 +1,348 @@
+"""What every sampler's run needs: a clock, threads, Ctrl-C, a progress bar and random streams.
+
+A public sampler checks its arguments and then works inside a run::
+
+    with Run(time_limit=time_limit, n_jobs=n_jobs, ...) as run:
+        run.compile(my_warm_up)
+        chains = [MyChain(run, c) for c in range(n_chains)]
+        run.map(MyChain.search, chains)
+        return MyResult(..., **run.record("all kicks were made"))
+
+Chains call ``run.pause()`` between kernel calls, at most some hundredths of a second apart, and ask
+``run.over`` whether to begin another step. Everything else follows from that: time limits, interrupts
+that keep the best so far, and errors in one thread that stop the others.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from tqdm.auto import tqdm
+
+from l0anneal._util.blas import one_blas_thread
+from l0anneal._util.checks import check_choice, check_time_limit
+from l0anneal._util.seeds import RandomState, seed_of, stream_of
+from l0anneal.engine.warm_up import patience
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.sparse_problem import SparseProblem
+
+__all__ = ["Budget", "OnInterrupt", "Run", "RunStopped"]
+
+OnInterrupt = Literal["raise", "return"]
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+MARGIN = 0.03  # part of a time limit that is kept for packing up the result
+GRACE = 0.1  # seconds over the limit, or a tenth of it, before a step is cut short in its middle
+
+
+class RunStopped(Exception):
+    """Raised by `Run.pause` inside a chain to end it between two kernel calls."""
+
+
+class _Shared:
+    """What a run and its parts have in common."""
+
+    def __init__(self, bar: Any, n_threads: int) -> None:
+        self.bar, self.n_threads = bar, n_threads
+        self.stop, self.interrupted = threading.Event(), threading.Event()
+        self.lock = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+        self.compiling = 0.0  # seconds during which the clock stood still
+
+
+class Run:
+    """The frame of one call of a sampler.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Wall-clock seconds of the whole call; compilation of kernels is not counted.
+    n_jobs : int, optional
+        Threads (−1: all cores). No result depends on it.
+    random_state : None, int, SeedSequence or Generator
+        One seed, one result.
+    progress : bool
+        Show a progress bar on stderr.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or end the run as a time limit would, so that the
+        caller gets what was found so far.
+    unit : str
+        What the progress bar counts.
+
+    Attributes
+    ----------
+    seed : int
+        The integer that stands for ``random_state``.
+    n_threads : int
+        How many threads ``n_jobs`` means.
+    interrupted : bool
+        Whether Ctrl-C ended the run.
+    deadline : float
+        When to end, on the run's own clock (`now`); infinite without a time limit.
+    """
+
+    def __init__(
+        self,
+        *,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState | np.random.RandomState = None,
+        progress: bool = False,
+        on_interrupt: OnInterrupt = "raise",
+        unit: str = "sweep",
+    ) -> None:
+        check_time_limit(time_limit)
+        check_choice("on_interrupt", on_interrupt, ("raise", "return"))
+        self.time_limit, self.on_interrupt = time_limit, on_interrupt
+        self.seed = seed_of(random_state)
+        self.n_threads = effective_n_jobs(1 if n_jobs is None else n_jobs)
+        bar = tqdm(unit=unit, disable=not progress, leave=False, delay=0.2)
+        self._shared = _Shared(bar, self.n_threads)
+        self._set_limit(time_limit)
+
+    def _set_limit(self, time_limit: float | None) -> None:
+        self.began = self.now()
+        self.time_limit = time_limit
+        self.deadline = self.last_moment = math.inf
+        if time_limit is not None:
+            self.deadline = self.began + (1.0 - MARGIN) * time_limit
+            # a step that turned out too long is cut short here
+            self.last_moment = self.began + max(1.1 * time_limit, time_limit + GRACE)
+
+    # ------------------------------------------------------------ life
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        self._stack.enter_context(one_blas_thread())
+        self._stack.enter_context(self._shared.bar)
+        self._stack.enter_context(self._threads())
+        if self.on_interrupt == "return":
+            self._stack.enter_context(self._interrupts())
+        self._set_limit(self.time_limit)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
+    ) -> None:
+        self._stack.close()
+        if isinstance(error, RunStopped):
+            raise KeyboardInterrupt from None  # interrupted before there was anything to return
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        """Stop every chain at the end and wait until all of them have stopped."""
+        try:
+            yield
+        finally:
+            self._shared.stop.set()
+            if self._shared.pool is not None:
+                self._shared.pool.shutdown(wait=True, cancel_futures=True)
+
+    @contextmanager
+    def _interrupts(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the run; a second one raises KeyboardInterrupt as usual."""
+        before = signal.getsignal(signal.SIGINT)
+        ignored = before in (signal.SIG_IGN, None)
+        if ignored or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def end(number: int, frame: FrameType | None) -> None:
+            self._shared.interrupted.set()
+            self._shared.stop.set()
+            signal.signal(signal.SIGINT, before)
+
+        signal.signal(signal.SIGINT, end)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def part(
+        self,
+        seconds: float | None = None,
+        *,
+        random_state: RandomState = None,
+        n_threads: int | None = None,
+    ) -> Run:
+        """Return a run inside this one, with the same clock, interrupts and progress bar.
+
+        A sampler that calls another one hands it such a part, which need not be entered.
+
+        Parameters
+        ----------
+        seconds : float, optional
+            Time limit of the part, if this run has one; by default the time that is left.
+        random_state : None, int, SeedSequence or Generator
+            By default the seed of this run.
+        n_threads : int, optional
+            By default those of this run. A part that is used in a thread of this run must have 1.
+        """
+        part = copy.copy(self)
+        if random_state is not None:
+            part.seed = seed_of(random_state)
+        if n_threads is not None:
+            part.n_threads = n_threads
+        limit = None
+        if self.time_limit is not None:
+            limit = max(1e-3, self.left if seconds is None else min(seconds, self.left))
+        part._set_limit(limit)
+        return part
+
+    # ------------------------------------------------------------ the clock
+
+    def now(self) -> float:
+        """Seconds on the run's clock, which stands still while kernels are compiled."""
+        return time.perf_counter() - self._shared.compiling
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return self.now() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds before the deadline."""
+        return self.deadline - self.now()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run."""
+        return self._shared.interrupted.is_set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether chains have to end at once: after Ctrl-C, or an error in another thread."""
+        return self._shared.stop.is_set()
+
+    @property
+    def over(self) -> bool:
+        """Whether no further step should begin: the time is up, or the run was interrupted."""
+        return self._shared.stop.is_set() or self.now() >= self.deadline
+
+    def pause(self) -> None:
+        """Raise `RunStopped` if the run was stopped or its last moment has passed.
+
+        Chains call this between kernel calls, once they have a support to return.
+        """
+        if self.stopped or self.now() > self.last_moment:
+            raise RunStopped
+
+    def listen(self) -> None:
+        """Raise `RunStopped` if the run was stopped; for work without which there is no result."""
+        if self.stopped:
+            raise RunStopped
+
+    def compile(self, warm_up: Callable[..., object], *arguments: Any) -> None:
+        """Compile kernels, or load them from the cache, while the clock stands still."""
+        began = time.perf_counter()
+        with patience():
+            warm_up(*arguments)
+        self._shared.compiling += time.perf_counter() - began
+
+    # ------------------------------------------------------------ work
+
+    def stream(self, name: str, *indices: int) -> np.random.SeedSequence:
+        """Return a named random stream of this run; see `l0anneal._util.seeds`."""
+        return stream_of(self.seed, name, *indices)
+
+    def workspace(self, problem: SparseProblem, capacity: int) -> Workspace:
+        """Return a workspace whose long operations stop when the run is stopped."""
+        workspace = Workspace(problem, capacity)
+        workspace.pause = self.listen
+        return workspace
+
+    def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
+        """Call a function for every item, in threads; return its values in order.
+
+        The first error stops all other calls and is raised here.
+        """
+        items = list(items)
+        if self.n_threads == 1 or len(items) == 1:
+            return [function(item) for item in items]
+        shared = self._shared
+        with shared.lock:
+            if shared.pool is None:
+                shared.pool = ThreadPoolExecutor(shared.n_threads, thread_name_prefix="l0anneal")
+            pool = shared.pool
+        futures: list[Future[Value]] = [pool.submit(function, item) for item in items]
+        try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        except BaseException:
+            shared.stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+        return [future.result() for future in futures]
+
+    def expect(self, total: int | None) -> None:
+        """Tell the progress bar how many steps there will be, if that is known."""
+        self._shared.bar.total = total
+        self._shared.bar.refresh()
+
+    def advance(self, n: int = 1, note: str = "") -> None:
+        """Move the progress bar by ``n`` steps."""
+        with self._shared.lock:
+            if note:
+                self._shared.bar.set_postfix_str(note, refresh=False)
+            self._shared.bar.update(n)
+
+    # ------------------------------------------------------------ the end
+
+    def budget(self, end: float = math.inf, replay: int | None = None) -> Budget:
+        """Return an allowance of steps until a time on the run's clock, or of a number of steps."""
+        return Budget(self, end, replay)
+
+    def require(self, found: object) -> None:
+        """Raise KeyboardInterrupt if the run was interrupted before it had found anything."""
+        if not found:
+            raise KeyboardInterrupt
+
+    def record(self, ended: str) -> dict[str, Any]:
+        """Return what every result says of its run, as fields of a result.
+
+        ``ended`` tells why the run ended if neither Ctrl-C nor the time limit ended it.
+        """
+        if self.interrupted:
+            ended = "interrupted by the user"
+        return {
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "interrupted": self.interrupted,
+            "ended": ended,
+        }
+
+
+class Budget:
+    """An allowance of steps: until a deadline, or, when a run is replayed, a number of them.
+
+    The result's schedule records the steps that were used. Given back as ``replay``, they make the same
+    run again, whatever the clock says.
+    """
+
+    def __init__(self, run: Run, end: float, replay: int | None) -> None:
+        self.run, self.end, self.replay = run, end, replay
+        self.used = 0
+        self.exhausted = False
+
+    def more(self) -> bool:
+        """Whether one more step may be made; the first one always may."""
+        if self.replay is not None:
+            return self.used < self.replay
+        if self.used and self.run.now() >= self.end:
+            self.exhausted = True
+        return not self.exhausted

@@ -1,0 +1,159 @@
+"""Ctrl-C, as a real SIGINT to a real process, in everything that takes long."""
+
+import pytest
+
+from helpers.processes import child
+
+PRELUDE = """
+import warnings
+import numpy as np
+from l0anneal import *
+from l0anneal.samplers.run import Run
+
+warnings.simplefilter("ignore")
+instance = ensembles.noise_only(120, 0.5, random_state=0)
+trap = ensembles.planted(120, 0.6, 0.5, support="fixed", random_state=1).problem
+problem, A, y = instance.problem, instance.A, instance.y
+rng = np.random.default_rng(0)
+signals, atoms = rng.standard_normal((3000, 16)), rng.standard_normal((64, 16))
+
+
+def call(long, **arguments):
+    return {call}
+
+
+call(False)  # compiled
+first_advance = Run.advance
+
+
+def advance(run, *arguments):
+    print("step", flush=True)
+    Run.advance = first_advance
+    first_advance(run, *arguments)
+
+
+Run.advance = advance
+"""
+
+RETURN = """
+result = call(True, on_interrupt="return")
+print("returned", {interrupted}, {found}, flush=True)
+"""
+
+RAISE = """
+try:
+    call(True)
+except KeyboardInterrupt:
+    print("raised", flush=True)
+"""
+
+ENDLESS = "10**8 if long else 1"
+SEARCHES = {
+    "anneal": f"anneal(problem, 24, Schedule.custom([1.0], {ENDLESS}), **arguments)",
+    "anneal, threads": (
+        f"anneal(problem, 24, Schedule.custom([1.0], {ENDLESS}), n_chains=3, n_jobs=2, **arguments)"
+    ),
+    "anneal, adaptive": (
+        f"anneal(problem, 24, AdaptiveSchedule(tau={ENDLESS}, mu_max=0.1), n_jobs=2, **arguments)"
+    ),
+    "kick_search": f"kick_search(problem, 24, n_kicks={ENDLESS}, n_chains=2, n_jobs=2, **arguments)",
+    "temper": "temper(problem, 24, n_sweeps=10**8 if long else 2, n_jobs=2, **arguments)",
+    "temper, sizes": "temper(problem, sizes=(22, 24), n_sweeps=10**8 if long else 2, **arguments)",
+    "population_anneal": (
+        f"population_anneal(problem, 24, Schedule.custom([0.0] + [1.0] * ({ENDLESS} // 1000 + 1), 1),"
+        " population=20, n_jobs=2, **arguments)"
+    ),
+    "evidence_anneal": f"evidence_anneal(trap, tau={ENDLESS}, n_draws=1, **arguments)",
+    "evidence_anneal, sampling": (
+        f"evidence_anneal(problem, noise_variance=1.0, n_draws={ENDLESS}, **arguments)"
+    ),
+}
+FITS = {
+    "auto": "'auto', time_limit=1000.0 if long else None",
+    "number": "6, time_limit=1000.0 if long else None",
+}
+
+
+def interrupted(code):
+    with child(code) as process:
+        process.wait_for("step", timeout=300)
+        process.interrupt()
+        ended = process.finish(timeout=60)
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0
+    return ended.stdout
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_returns_its_best_so_far(name):
+    code = PRELUDE.replace("{call}", SEARCHES[name]) + RETURN
+    code = code.replace(
+        "{interrupted}", "result.interrupted, result.ended.startswith('interrupted')"
+    )
+    code = code.replace("{found}", "np.isfinite(result.energy), len(result.summary()) > 50")
+    assert "returned True True True True" in interrupted(code)
+
+
+@pytest.mark.parametrize("name", ["anneal, threads", "kick_search", "temper", "evidence_anneal"])
+def test_a_search_raises_by_default(name):
+    assert "raised" in interrupted(PRELUDE.replace("{call}", SEARCHES[name]) + RAISE)
+
+
+def test_a_path_returns_the_sizes_so_far():
+    call = "subset_path(A[:, :60], y, 20 if long else 2, cv=60 if long else 2, **arguments)"
+    code = PRELUDE.replace("{call}", call).replace("Run.advance = advance", FIRST_PAUSE)
+    code += RETURN.replace("{interrupted}", "result.interrupted").replace(
+        "{found}", "np.all(np.diff(result.energies) <= 0), 'cv' not in result.criteria"
+    )
+    assert "returned True True True" in interrupted(code)
+
+
+# the path search shows no bar of its own: wait for its first counted step instead
+FIRST_PAUSE = """
+from l0anneal.samplers import path_search
+count_step = path_search._Search._count_step
+
+
+def first_step(search):
+    print("step", flush=True)
+    path_search._Search._count_step = count_step
+    count_step(search)
+
+
+path_search._Search._count_step = first_step
+"""
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_keeps_its_best_so_far(name):
+    call = f"AnnealedSubsetRegressor({FITS[name]}, random_state=0, **arguments)"
+    if name == "auto":
+        call += ".fit(trap.A, trap.y)"
+    else:
+        call += ".fit(A, y)"
+    code = PRELUDE.replace("{call}", call) + RETURN
+    code = code.replace("{interrupted}", "result.interrupted_").replace(
+        "{found}", "np.isfinite(result.predict(A)).all()"
+    )
+    assert "returned True True" in interrupted(code)
+
+
+def test_unfinished_codes_are_those_of_the_pursuit():
+    call = (
+        "sparse_encode(signals, atoms, 4, n_kicks=10**4 if long else 0, random_state=0,"
+        " return_finished=True, n_jobs=2, **arguments)"
+    )
+    code = (
+        PRELUDE.replace("{call}", call)
+        + """
+codes, finished = call(True, on_interrupt="return")
+error = lambda c: np.sum((signals - c @ atoms) ** 2, axis=1)
+from sklearn.linear_model import orthogonal_mp
+unit = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
+pursuit = orthogonal_mp(unit.T, signals.T, n_nonzero_coefs=4).T
+pursued = np.sum((signals - pursuit @ unit) ** 2, axis=1)
+same = np.allclose(error(codes)[~finished], pursued[~finished])
+print("returned", finished.any(), (~finished).any(), same, np.all(error(codes) <= pursued * (1 + 1e-9)))
+"""
+    )
+    assert "returned True True True True" in interrupted(code)
