@@ -73,6 +73,7 @@ class Posterior:
             self._count()
             if noisy:
                 self._draw()
+            chain.run.advance(1, f"{budget.used} draws")
 
     def _count(self) -> None:
         chain = self.chain
