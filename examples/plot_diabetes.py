@@ -1,11 +1,11 @@
 """
-Diabetes with squares and products: how many columns, which, how sure
-=====================================================================
+Diabetes data: how many columns, which ones, and how certain
+============================================================
 
-The progress of diabetes in 442 patients from ten measurements, with all their squares and products: 64
-columns. `subset_path` finds the best subset of every size and cross-validates it, selecting anew in each
-fold; the evidence sampler says how probable each column is. The lasso is cross-validated in the same
-folds.
+The target is the progress of diabetes in 442 patients. The columns are ten measurements of each
+patient and all their squares and products, 64 in total. `subset_path` finds the best subset of every
+size and cross-validates it, with the columns selected anew in each fold. `AnnealedSubsetRegressor`
+gives the probability of each column. The lasso is cross-validated in the same folds for comparison.
 
 ``python examples/plot_diabetes.py`` writes ``diabetes.png`` in less than a minute; with
 ``L0ANNEAL_QUICK=1`` it uses fewer folds. The data come with scikit-learn.
@@ -23,7 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from l0anneal import AnnealedSubsetRegressor, choose_size, subset_path
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
-N_FOLDS, K_MAX = (3, 10) if QUICK else (10, 20)
+N_FOLDS, MAX_NONZERO = (3, 10) if QUICK else (10, 20)
 N_SHOWN = 16
 MEANINGS = {
     "s1": "cholesterol",
@@ -36,8 +36,8 @@ MEANINGS = {
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 # %%
-# Products of columns in units of their standard deviations, these again scaled. The square of a column
-# with two values adds nothing.
+# Scale the columns to unit standard deviation, form squares and products, and scale these again. The
+# square of sex is dropped, because sex has two values and its square adds nothing.
 
 data = load_diabetes(as_frame=True, scaled=False)
 single = ((data.data - data.data.mean()) / data.data.std()).rename(columns=MEANINGS)
@@ -47,10 +47,10 @@ X = (X - X.mean()) / X.std()
 y = data.target
 
 # %%
-# Every size; and every column's probability, over supports of all sizes.
+# Find the best subset of every size, and the probability of every column over subsets of all sizes.
 
 folds = KFold(N_FOLDS, shuffle=True, random_state=0)
-path = subset_path(X, y, K_MAX, cv=folds, random_state=0)
+path = subset_path(X, y, MAX_NONZERO, cv=folds, random_state=0)
 chosen = {
     criterion: choose_size(path, criterion) for criterion in ("evidence", "bic", "ebic", "cv")
 }
@@ -59,7 +59,7 @@ for criterion, k in chosen.items():
     print(f"{criterion}: k = {k}:", ", ".join(X.columns[path.support(k)]))
 
 # %%
-# The lasso in the same folds; its number of columns is that of the fit to all rows.
+# Cross-validate the lasso in the same folds. Its number of columns is that of the fit to all rows.
 
 lasso = LassoCV(cv=folds, max_iter=100_000, eps=1e-2).fit(X, y)
 _, coefs, _ = lasso_path(X, y - y.mean(), alphas=lasso.alphas_, max_iter=100_000)
@@ -71,7 +71,7 @@ print(f"lasso: {kept} columns, mean squared error {lasso_errors.min():.0f}")
 print(f"subsets: {path.sizes[best]} columns, {path.criteria['cv'][best]:.0f}")
 
 # %%
-# The picture.
+# Draw the picture.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2), layout="constrained")
 left.errorbar(
@@ -83,12 +83,12 @@ left.errorbar(
     capsize=2,
     label="best subset of each size, l0anneal",
 )
-shown = [k for k in np.unique(lasso_sizes) if 0 < k <= K_MAX]
+shown = [k for k in np.unique(lasso_sizes) if 0 < k <= MAX_NONZERO]
 lowest = [lasso_errors[lasso_sizes == k].min() for k in shown]
 spread = lasso.mse_path_.std(axis=1, ddof=1) / np.sqrt(N_FOLDS)
 left.plot(shown, lowest, "s-", ms=4, color=ORANGE, label="lasso, best penalty for each size")
 at = int(np.argmin(lasso_errors))
-if kept <= K_MAX:
+if kept <= MAX_NONZERO:
     left.errorbar(
         kept,
         lasso_errors[at],
@@ -114,7 +114,7 @@ left.set(
 )
 left.xaxis.get_major_locator().set_params(integer=True)
 left.grid(alpha=0.3)
-left.set_ylim(None, np.max((path.criteria["cv"] + path.cv_error)[1:]) * 1.15)  # without k = 0
+left.set_ylim(None, np.max((path.criteria["cv"] + path.cv_error)[1:]) * 1.15)  # k = 0 is not shown
 left.legend(framealpha=1, edgecolor="none", loc="upper right")
 
 order = np.argsort(-model.inclusion_probability_)[:N_SHOWN]

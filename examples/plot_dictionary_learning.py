@@ -1,14 +1,16 @@
 """
-A dictionary learnt from an image
-=================================
+Learn a dictionary from an image
+================================
 
-Dictionary learning alternates two steps: code all patches with the dictionary at hand, then find the
-dictionary that suits these codes best (least squares: the method of optimal directions). Better codes
-make better dictionaries. Here both start from the same cosines, with k atoms per patch; one codes by
-orthogonal matching pursuit, the other by `l0anneal.sparse_encode`.
+Dictionary learning alternates two steps. The first approximates every patch of the image by k atoms
+of the present dictionary. The second finds the dictionary that fits these codes best, by least
+squares (the method of optimal directions). Better codes make better dictionaries. This example
+compares two ways to find the codes, orthogonal matching pursuit and `l0anneal.sparse_encode`. Both
+start from the same dictionary of cosines.
 
-``python examples/plot_dictionary_learning.py`` writes ``dictionary_learning.png`` in less than a minute;
-with ``L0ANNEAL_QUICK=1`` it learns less. Needs scikit-image: ``pip install 'l0anneal[examples]'``.
+``python examples/plot_dictionary_learning.py`` writes ``dictionary_learning.png`` in less than a
+minute; with ``L0ANNEAL_QUICK=1`` it uses fewer patches, atoms and rounds. It needs scikit-image:
+``pip install 'l0anneal[examples]'``.
 """
 
 import os
@@ -26,12 +28,13 @@ QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
 WIDTH = 8
 K = 5
 N_PATCHES, N_ROUNDS, N_LINE = (600, 3, 9) if QUICK else (5000, 12, 12)
-warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended")  # on blocks of one grey
+# pursuit ends early on blocks of a single grey level, and warns
+warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended")
 COLOURS = {"OMP": "#D55E00", "l0anneal": "#0072B2"}
 
 
 def cosines(n):
-    """Overcomplete separable cosine dictionary: n² unit atoms of WIDTH² pixels, as rows."""
+    """Return an overcomplete separable cosine dictionary: n² unit atoms of WIDTH² pixels, as rows."""
     line = np.cos(np.pi * np.outer(np.arange(n), np.arange(WIDTH) + 0.5) / n)
     line[1:] -= line[1:].mean(axis=1, keepdims=True)
     line /= np.linalg.norm(line, axis=1, keepdims=True)
@@ -39,23 +42,27 @@ def cosines(n):
 
 
 def code_by_omp(signals, dictionary):
-    """Codes by orthogonal matching pursuit."""
+    """Return codes found by orthogonal matching pursuit."""
     gram, correlation = dictionary @ dictionary.T, dictionary @ signals.T
     return orthogonal_mp_gram(gram, correlation, n_nonzero_coefs=K).T
 
 
 def code_by_annealing(signals, dictionary):
-    """Codes by exchanges and kicks."""
+    """Return codes found by exchanging atoms, with random kicks."""
     return sparse_encode(signals, dictionary, K, n_kicks=3, n_jobs=-1, random_state=0)
 
 
 def update(signals, codes, dictionary):
-    """The best dictionary for these codes; an atom that nobody uses becomes the worst-coded patch."""
+    """Return the best dictionary for the codes.
+
+    An atom that no patch uses is replaced by the patch with the largest error.
+    """
     used = np.count_nonzero(codes, axis=0) > 0
     updated = dictionary.copy()
     C = codes[:, used]
     normal = C.T @ C
-    normal[np.diag_indices_from(normal)] *= 1 + 1e-9  # atoms that few patches use, always together
+    # atoms that are only used together would make these equations singular
+    normal[np.diag_indices_from(normal)] *= 1 + 1e-9
     updated[used] = scipy.linalg.solve(normal, C.T @ signals, assume_a="pos")
     worst = np.argsort(np.sum((signals - codes @ updated) ** 2, axis=1))[::-1]
     updated[~used] = signals[worst[: np.sum(~used)]]
@@ -63,7 +70,7 @@ def update(signals, codes, dictionary):
 
 
 def learn(code, signals, dictionary):
-    """Alternate; return the dictionary and the error per pixel before each update and at the end."""
+    """Alternate the two steps; return the dictionary, and the error per pixel after each coding step."""
     errors = []
     for _ in range(N_ROUNDS):
         codes = code(signals, dictionary)
@@ -75,7 +82,7 @@ def learn(code, signals, dictionary):
 
 
 def rebuild(picture, code, dictionary):
-    """Code the picture block by block, the mean of each block kept, and put it together again."""
+    """Replace each block of the picture by its mean and its coded deviation from the mean."""
     n, m = (size // WIDTH for size in picture.shape)
     blocks = picture.reshape(n, WIDTH, m, WIDTH).swapaxes(1, 2).reshape(n * m, -1)
     means = blocks.mean(axis=1, keepdims=True)
@@ -84,12 +91,12 @@ def rebuild(picture, code, dictionary):
 
 
 def psnr(picture, rebuilt):
-    """Peak signal to noise ratio in decibels."""
+    """Return the peak signal-to-noise ratio in decibels."""
     return -10 * np.log10(np.mean((picture - rebuilt) ** 2))
 
 
 def mosaic(dictionary, codes):
-    """The atoms in order of their squared coefficients, each stretched to the full range of greys."""
+    """Draw the atoms, those with the largest squared coefficients first, each in all shades of grey."""
     order = np.argsort(np.sum(codes**2, axis=0))[::-1]
     n = int(np.sqrt(len(dictionary)))
     picture = np.ones((n * (WIDTH + 1) + 1,) * 2)
@@ -101,7 +108,7 @@ def mosaic(dictionary, codes):
 
 
 # %%
-# Patches from random places, as rows, without their means.
+# Take patches from random places, one per row, and subtract the mean of each.
 
 image = data.camera() / 255.0
 windows = np.lib.stride_tricks.sliding_window_view(image, (WIDTH, WIDTH))
@@ -109,10 +116,10 @@ rng = np.random.default_rng(0)
 rows, columns = (rng.integers(0, n, N_PATCHES) for n in windows.shape[:2])
 patches = windows[rows, columns].reshape(N_PATCHES, -1)
 patches = patches - patches.mean(axis=1, keepdims=True)
-patches = patches[patches.std(axis=1) > 0.01]  # flat ones teach nothing
+patches = patches[patches.std(axis=1) > 0.01]  # flat patches have no structure to learn
 
 # %%
-# Both ways of coding, from the same start.
+# Learn with both ways of coding, from the same initial dictionary.
 
 start = cosines(N_LINE)
 coders = {"OMP": code_by_omp, "l0anneal": code_by_annealing}
@@ -122,7 +129,8 @@ for name, code in coders.items():
     print(f"{name}: error per pixel {errors[name][0]:.2f} → {errors[name][-1]:.2f} grey levels")
 
 # %%
-# The picture: a piece of the image from k atoms per block, with the cosines and with the learnt atoms.
+# Draw the picture. It shows a piece of the image rebuilt from k atoms per block, with the cosines and
+# with the learnt atoms.
 
 piece = image[64:256, 128:320]
 rebuilt = {

@@ -1,15 +1,16 @@
 """
-A heartbeat from a few atoms
-============================
+Approximate a heartbeat by a few atoms
+======================================
 
-An electrocardiogram of 1024 points (it comes with PyWavelets) is approximated by k atoms of an
-overcomplete dictionary: an orthonormal basis of wavelets, for the spikes, and one of cosines, for the
-slow waves. Orthogonal matching pursuit takes one atom after another and never goes back; `sparse_encode`
-exchanges atoms, and kicks itself out of local minima. Left: the error of both, and of wavelets alone.
-Right: the signal and its approximation, and below them the two parts that it is the sum of.
+An electrocardiogram of 1024 points, which comes with PyWavelets, is approximated by k atoms of an
+overcomplete dictionary. The dictionary joins two orthonormal bases: wavelets, which suit the spikes,
+and cosines, which suit the slow waves. Orthogonal matching pursuit chooses one atom after another and
+never removes one. `sparse_encode` exchanges atoms, and leaves local minima by random kicks. Left: the
+error of both methods, and of wavelets alone. Right: the signal and its approximation, and below them
+the two parts of the approximation, wavelets and cosines.
 
 ``python examples/plot_ecg.py`` writes ``ecg.png`` in less than a minute; with ``L0ANNEAL_QUICK=1`` it
-looks at fewer k. Needs PyWavelets: ``pip install 'l0anneal[examples]'``.
+uses fewer values of k and fewer kicks. It needs PyWavelets: ``pip install 'l0anneal[examples]'``.
 """
 
 import os
@@ -31,7 +32,7 @@ BLACK, BLUE, ORANGE, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
 
 
 def wavelets(n, name="sym4", level=6):
-    """An orthonormal basis of n periodic wavelets, as rows."""
+    """Return an orthonormal basis of n periodic wavelets, as rows."""
     zeros = pywt.wavedec(np.zeros(n), name, "periodization", level)
     _, places = pywt.coeffs_to_array(zeros)
     return np.array(
@@ -43,12 +44,12 @@ def wavelets(n, name="sym4", level=6):
 
 
 def rms(residual):
-    """Root of the mean square, in the units of the recording."""
+    """Return the root mean square, in the units of the recording."""
     return np.sqrt(np.mean(residual**2))
 
 
 # %%
-# The signal without its mean, and the dictionary.
+# Subtract the mean from the signal, and build the dictionary.
 
 signal = pywt.data.ecg().astype(float)
 signal -= signal.mean()
@@ -57,7 +58,8 @@ basis = wavelets(n)
 dictionary = np.vstack((basis, scipy.fft.idct(np.eye(n), norm="ortho", axis=1)))
 
 # %%
-# The same atoms, the same k. In one orthonormal basis the best k are simply the largest.
+# Compare the methods at the same k. In a single orthonormal basis the best k atoms are simply those
+# with the largest coefficients.
 
 gram, correlation = dictionary @ dictionary.T, dictionary @ signal
 in_basis = np.sort((basis @ signal) ** 2)[::-1]
@@ -78,7 +80,7 @@ for k in SIZES:
     print(f"k = {k:2d}: " + "; ".join(f"{name} {e[-1]:.2f}" for name, e in errors.items()))
 
 # %%
-# The picture.
+# Draw the picture.
 
 figure = plt.figure(figsize=(12, 5), layout="constrained")
 panels = figure.subplot_mosaic(
@@ -121,7 +123,7 @@ for axes in (top, below):
     axes.legend(frameon=False, loc="upper right", ncols=2)
     axes.set_xlim(0, n)
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.2 * (high - low))  # room for the legend
+    axes.set_ylim(low, high + 0.2 * (high - low))  # leaves room for the legend
 top.sharex(below)
 top.tick_params(labelbottom=False)
 for axes in panels.values():

@@ -1,18 +1,20 @@
 """
-Which genes tell a tumour
-=========================
+Which genes identify a tumour
+=============================
 
-2308 genes were measured in 63 small round blue cell tumours of childhood (Khan et al., 2001), and in 20
-more that are kept apart for the test. Which three genes tell Ewing sarcomas from the other three kinds?
-With so few tumours many triples fit nearly as well, and this example shows how to see that: the
-posterior probability of each gene, the choice made anew from random four fifths of the tumours, and what
-all these choices say about tumours that none of them has seen.
+The expression of 2308 genes was measured in 63 small round blue cell tumours of childhood (Khan et
+al., 2001), and in 20 more that are set aside for the test. Which three genes distinguish Ewing
+sarcomas from the other three kinds? With so few tumours, many triples of genes fit nearly as well as
+the best one. This example shows how to notice that. It compares the posterior probability of each
+gene with the choices made from random four fifths of the tumours, and tests these choices on the
+tumours that were set aside.
 
-The two measures of certainty need not agree. The posterior takes the tumours as given and the model as
-true; the subsamples ask what other tumours would have led to. Believe the more modest one.
+The two measures of certainty need not agree. The posterior takes the tumours as given and the model
+as true. The subsamples show how the choice depends on the tumours. Believe the more modest of the
+two.
 
-``python examples/plot_genes.py`` writes ``genes.png`` in less than a minute; with ``L0ANNEAL_QUICK=1``
-it draws fewer subsamples. Needs pandas and the data of ISLP:
+``python examples/plot_genes.py`` writes ``genes.png`` in less than a minute; with
+``L0ANNEAL_QUICK=1`` it draws fewer subsamples. It needs pandas and the data of ISLP:
 ``pip install 'l0anneal[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
 """
 
@@ -38,20 +40,20 @@ MARKS = dict(zip(KINDS, "s^Dv")) | {TARGET: "o"}
 
 
 def read(name):
-    """A table of ISLP; the package itself is not imported, for it would ask for PyTorch."""
+    """Read a table of ISLP without importing the package, which would need PyTorch."""
     path = distribution("ISLP").locate_file(f"ISLP/data/Khan_{name}.csv")
     return pd.read_csv(path).to_numpy()
 
 
 # %%
-# The target is 1 for Ewing sarcomas and −1 for the others: the fit is a linear discriminant.
+# The target is 1 for Ewing sarcomas and −1 for the other kinds, so the fit is a linear discriminant.
 
 X, X_test = read("xtrain"), read("xtest")
 kind, kind_test = read("ytrain").ravel(), read("ytest").ravel()
 y = np.where(kind == TARGET, 1.0, -1.0)
 
 # %%
-# All tumours: the best three genes, and the posterior among all triples.
+# Find the best three genes for all tumours, and the posterior probabilities over all triples.
 
 model = AnnealedSubsetRegressor(K, n_chains=2, random_state=0).fit(X, y)
 probability = model.inclusion_probability_
@@ -59,7 +61,8 @@ print("best three genes:", *model.support_)
 print(diagnose(model.result_))
 
 # %%
-# Random four fifths of the tumours: the best three genes of each, and their verdict on the test tumours.
+# Find the best three genes for random four fifths of the tumours, and classify the test tumours by
+# each of these choices.
 
 subsamples = StratifiedShuffleSplit(N_SUBSAMPLES, train_size=0.8, random_state=0).split(X, kind)
 frequency = np.zeros(X.shape[1])
@@ -72,13 +75,14 @@ scores = np.array(scores)
 right = (scores > 0) == (kind_test == TARGET)
 print(f"{np.count_nonzero(frequency)} different genes in {N_SUBSAMPLES} choices of {K}")
 print(
-    f"test tumours told right: {right.mean():.0%} on average, {right.mean(axis=1).min():.0%} at worst"
+    f"test tumours classified correctly: {right.mean():.0%} on average, "
+    f"{right.mean(axis=1).min():.0%} at worst"
 )
 together = (scores.mean(axis=0) > 0) == (kind_test == TARGET)
 print(f"by the mean of all choices: {together.sum()} of {together.size}")
 
 # %%
-# The picture.
+# Draw the picture.
 
 figure, (left, axes) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
 order = np.argsort(-(frequency + 1e-3 * probability))[:N_SHOWN]
@@ -120,7 +124,7 @@ axes.set(
     title=f"Above 0 it is said to be an {KINDS[TARGET]}: {together.sum()} of {together.size} right",
 )
 low, high = axes.get_ylim()
-axes.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
+axes.set_ylim(low, high + 0.25 * (high - low))  # leaves room for the legend
 axes.legend(frameon=False, ncols=2, loc="upper right")
 for panel in (left, axes):
     panel.spines[["top", "right"]].set_visible(False)

@@ -1,15 +1,16 @@
 """
-Which numbers make a salary, and how sure
-=========================================
+Which statistics explain a salary, and how certainly
+====================================================
 
-Salaries of 263 baseball players in 1987 and 19 columns about each, the classic of best subset selection
-(Hitters, from *An Introduction to Statistical Learning*). Many columns say nearly the same: the more
-often a player bats, the more hits and runs he has. The data then do not decide between subsets, and a
-subset that is chosen all the same is partly chance. Left: how probable each column is, and its
-coefficient averaged over subsets. Right: what that is worth for players left out.
+The salaries of 263 baseball players in 1987, with 19 columns about each player, are the classic
+example of best subset selection (Hitters, from *An Introduction to Statistical Learning*). Many
+columns carry nearly the same information: the more often a player bats, the more hits and runs he
+has. The data then do not decide between subsets, and which subset is chosen is partly chance. Left:
+how probable each column is, and its coefficient averaged over subsets. Right: how well each way to
+choose columns predicts the salaries of held-out players.
 
 ``python examples/plot_hitters.py`` writes ``hitters.png`` in less than a minute; with
-``L0ANNEAL_QUICK=1`` it makes fewer splits. Needs pandas and the data of ISLP:
+``L0ANNEAL_QUICK=1`` it makes fewer splits. It needs pandas and the data of ISLP:
 ``pip install 'l0anneal[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
 """
 
@@ -30,8 +31,8 @@ N_SPLITS = 3 if QUICK else 40
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 # %%
-# The package is not imported, for it would ask for PyTorch: only its table is read. Columns in units of
-# their standard deviations, so that coefficients compare.
+# Read the table of ISLP without importing the package, which would need PyTorch. Scale the columns to
+# unit standard deviation, so that their coefficients can be compared.
 
 table = distribution("ISLP").locate_file("ISLP/data/Hitters.csv")
 players = pd.read_csv(table).dropna()
@@ -40,7 +41,7 @@ X = pd.get_dummies(players, drop_first=True, dtype=float)
 X = (X - X.mean()) / X.std()
 
 # %%
-# One fit has both: columns of probability above one half, and the average over all subsets.
+# One fit gives both the columns with a probability above one half and the average over all subsets.
 
 model = AnnealedSubsetRegressor(random_state=0).fit(X, y)
 evidence = model.evidence_
@@ -50,7 +51,8 @@ deviation = np.sqrt(sizes**2 @ evidence.size_posterior - mean**2)
 print(evidence.summary())
 
 # %%
-# Players left out: the same splits for all. Splits share players, so the error bars are somewhat short.
+# Predict held-out players, with the same splits for all methods. The splits share players, so the
+# error bars are somewhat too short.
 
 models = {
     "all 19 columns": LinearRegression(),
@@ -68,10 +70,10 @@ errors = {
 reference = errors["all 19 columns"]
 for name, error in errors.items():
     change = np.mean(error - reference)
-    print(f"{name}: rms error {error.mean():.3f}, less that of all columns {change:+.3f}")
+    print(f"{name}: rms error {error.mean():.3f}, minus that of all columns {change:+.3f}")
 
 # %%
-# The picture.
+# Draw the picture.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.6), layout="constrained")
 order = np.argsort(-model.inclusion_probability_)
@@ -101,7 +103,7 @@ left.set(
     xlabel="log salary per standard deviation of the column",
     ylabel="column, C…: career (probability p that it belongs)",
     title=f"No clear subset: {mean:.0f} ± {deviation:.0f} of {order.size} columns",
-    ylim=(order.size - 0.5, -2.8),  # room for the legend
+    ylim=(order.size - 0.5, -2.8),  # leaves room for the legend
 )
 left.legend(loc="upper left", framealpha=1, edgecolor="none")
 for i, (name, error) in enumerate(errors.items()):
@@ -119,9 +121,9 @@ right.set_yticks(np.arange(len(errors)), [f"{n}: {e.mean():.3f}" for n, e in err
 right.invert_yaxis()
 right.axvline(0, color="0.3", lw=0.8)
 right.set(
-    xlabel="rms error in log salary, less that of all columns\n"
+    xlabel="rms error in log salary, minus that of all columns\n"
     f"(mean over {N_SPLITS} splits, ± standard error; left is better)",
-    title="Players left out: error of each way to choose",
+    title="Held-out players: error of each way to choose",
 )
 right.xaxis.set_major_locator(MaxNLocator(5))
 for axes in (left, right):

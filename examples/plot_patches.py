@@ -1,14 +1,15 @@
 """
-Patches of an image at equal sparsity
-=====================================
+Approximate image patches by k atoms
+====================================
 
 Each 8×8 patch of an image is approximated by k atoms of an overcomplete cosine dictionary. Orthogonal
-matching pursuit picks them one after another and never goes back; exchanges of atoms, and random kicks
-followed by more exchanges, find better sets of the same size. Left: what that saves at each k. Right:
-what each patch gains at k = 12, for more and more kicks.
+matching pursuit (OMP) chooses one atom after another and never removes one. Exchanges of atoms, and
+random kicks followed by more exchanges, find better sets of the same size. Left: by how much the
+error falls below that of OMP at each k. Right: by how much the error of each patch falls at k = 12,
+for different numbers of kicks.
 
 ``python examples/plot_patches.py`` writes ``patches.png``; with ``L0ANNEAL_QUICK=1`` it uses fewer
-patches. Needs scikit-image: ``pip install 'l0anneal[examples]'``.
+patches. It needs scikit-image: ``pip install 'l0anneal[examples]'``.
 """
 
 import os
@@ -30,7 +31,7 @@ MARKS = dict(zip(KICKS, "sdo"))
 
 
 def cosines(width=8, n=16):
-    """Overcomplete separable cosine dictionary: n² unit atoms of width² pixels, as rows."""
+    """Return an overcomplete separable cosine dictionary: n² unit atoms of width² pixels, as rows."""
     line = np.cos(np.pi * np.outer(np.arange(n), np.arange(width) + 0.5) / n)
     line[1:] -= line[1:].mean(axis=1, keepdims=True)
     line /= np.linalg.norm(line, axis=1, keepdims=True)
@@ -38,12 +39,13 @@ def cosines(width=8, n=16):
 
 
 def squared_errors(codes):
-    """‖y − cD‖² of each patch."""
+    """Return ‖y − cD‖² of each patch."""
     return np.sum((patches - codes @ dictionary) ** 2, axis=1)
 
 
 # %%
-# Patches from random places, as rows, without their means. A patch of one grey has nothing to code.
+# Take patches from random places, one per row, and subtract the mean of each. A patch of a single
+# grey level leaves nothing to approximate.
 
 image = data.camera() / 255.0
 windows = np.lib.stride_tricks.sliding_window_view(image, (8, 8))
@@ -55,7 +57,7 @@ patches = patches[patches.std(axis=1) > 0]
 dictionary = cosines()
 
 # %%
-# The same atoms, the same k; only the choice differs.
+# Compare the methods with the same atoms and the same k.
 
 gram, correlation = dictionary @ dictionary.T, dictionary @ patches.T
 omp = {k: squared_errors(orthogonal_mp_gram(gram, correlation, n_nonzero_coefs=k).T) for k in SIZES}
@@ -66,7 +68,7 @@ ours = {
 }
 
 # %%
-# The picture.
+# Draw the picture.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for n, colour in KICKS.items():
