@@ -1,7 +1,7 @@
-"""Rivals on the same problems: thin calls into scikit-learn and SciPy, and message passing.
+"""Other methods for the same problems, by scikit-learn and SciPy, and message passing.
 
-Each returns a dense coefficient vector. They need the columns, so a problem given by its Gram
-matrix is refused.
+Each function returns a dense vector of coefficients. All but `refit` need the columns themselves
+and raise ValueError for a problem that is given by its Gram matrix.
 """
 
 from __future__ import annotations
@@ -19,9 +19,21 @@ Floats = NDArray[np.float64]
 
 
 def omp(problem: SparseProblem, n_nonzero: int) -> Floats:
-    """Orthogonal matching pursuit: each time the column that correlates best with the residual.
+    """Orthogonal matching pursuit, which adds the column most correlated with the residual.
 
-    On columns of unit norm, by `sklearn.linear_model.orthogonal_mp_gram`.
+    Columns are scaled to unit norm and passed to `sklearn.linear_model.orthogonal_mp_gram`.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        Dictionary and signal.
+    n_nonzero : int
+        Number of columns to choose.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Coefficients.
 
     Examples
     --------
@@ -43,10 +55,22 @@ def omp(problem: SparseProblem, n_nonzero: int) -> Floats:
 
 
 def l1(problem: SparseProblem, n_nonzero: int) -> Floats:
-    """The LASSO, min ½‖y − Ax‖² + λ‖x‖₁, at the smallest λ that still has k non-zeros.
+    """The LASSO, min ½‖y − Ax‖² + λ‖x‖₁, at the smallest λ with a given number of nonzeros.
 
-    By `sklearn.linear_model.lars_path_gram`, the whole path down to there. λ is put where
-    column k + 1 is about to enter.
+    `sklearn.linear_model.lars_path_gram` computes the path down to the λ at which one column more
+    is about to enter.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        Dictionary and signal.
+    n_nonzero : int
+        Number of nonzero coefficients.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Coefficients.
 
     Examples
     --------
@@ -66,7 +90,7 @@ def l1(problem: SparseProblem, n_nonzero: int) -> Floats:
     with one_blas_thread():
         gram, correlation = A.T @ A, A.T @ y
         while True:
-            # a step may also drop a column, so that k columns can need more than k steps
+            # some steps drop a column, so k columns may need more than k steps
             alphas, _, path = lars_path_gram(
                 correlation, gram, n_samples=1, method="lasso", max_iter=steps
             )
@@ -75,15 +99,38 @@ def l1(problem: SparseProblem, n_nonzero: int) -> Floats:
                 break
             steps += 1 + k // 8
     if sizes.max() < k:
-        raise ValueError(f"the l1 path ends at {sizes.max()} columns; {k} were asked for")
-    # the first visit to k columns ends where the next column comes in: that knot still has k
+        raise ValueError(
+            f"the l1 path ends at {sizes.max()} columns; got n_nonzero={k}. Choose fewer columns"
+        )
+    # the last knot with k columns before the next column enters
     first_beyond = np.flatnonzero(sizes > k)
     end = int(first_beyond[0]) if first_beyond.size else len(sizes)
     return np.asarray(path[:, np.flatnonzero(sizes[:end] == k)[-1]], dtype=np.float64)
 
 
 def refit(problem: SparseProblem, coef: Floats) -> Floats:
-    """Least squares on the support of ``coef``."""
+    """Least squares on the support of ``coef``.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        Dictionary and signal.
+    coef : ndarray of shape (n_columns,)
+        Coefficients; the columns where they are nonzero form the support.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Coefficients.
+
+    Examples
+    --------
+    >>> from l0anneal import baselines, ensembles
+    >>> problem = ensembles.noise_only(60, 0.5, random_state=1).problem
+    >>> coef = baselines.l1(problem, 12)
+    >>> bool(((baselines.refit(problem, coef) != 0) == (coef != 0)).all())
+    True
+    """
     support = np.flatnonzero(coef)
     out = np.zeros(problem.n_columns)
     out[support] = problem.least_squares(support)[0]
@@ -91,7 +138,17 @@ def refit(problem: SparseProblem, coef: Floats) -> Floats:
 
 
 def basis_pursuit(problem: SparseProblem) -> Floats:
-    """The least ‖x‖₁ among all x with Ax = y, by `scipy.optimize.linprog` (HiGHS).
+    """Basis pursuit, the x of smallest ‖x‖₁ with Ax = y, by `scipy.optimize.linprog` (HiGHS).
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        Dictionary and signal.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Coefficients.
 
     Examples
     --------
@@ -107,7 +164,9 @@ def basis_pursuit(problem: SparseProblem) -> Floats:
     with one_blas_thread():
         solution = linprog(np.ones(2 * n), A_eq=np.hstack((A, -A)), b_eq=y, method="highs")
     if solution.status != 0:
-        raise ValueError(f"basis pursuit has no solution: {solution.message}")
+        raise ValueError(
+            f"basis pursuit found no x with Ax = y; y must be in the span of A ({solution.message})"
+        )
     return np.asarray(solution.x[:n] - solution.x[n:], dtype=np.float64)
 
 
@@ -119,12 +178,30 @@ def bayes_amp(
     damping: float = 0.7,
     max_iter: int = 3000,
 ) -> Floats:
-    """Approximate message passing with the Bayes-optimal denoiser, told the signal's law.
+    """Approximate message passing with the Bayes-optimal denoiser for a known prior.
 
-    The coefficients are zero with probability 1 − ρ̂ and else Gaussian of variance σ_x²; there is no
-    noise. Made for dictionaries with independent entries of zero mean; on others it may diverge, and
-    then returns the last finite iterate. Each iterate is ``damping`` parts new, which at N = 400 finds
-    more plans than 1.
+    The prior says that a coefficient is zero with probability 1 − ρ̂ and Gaussian of variance σ_x²
+    otherwise, and that there is no noise. The method is made for dictionaries with independent
+    entries of zero mean. On others it may diverge; the last finite iterate is then returned.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        Dictionary and signal.
+    rho_hat : float
+        Fraction ρ̂ of nonzero coefficients, 0 < ρ̂ < 1.
+    sigma_x2 : float, default=1
+        Variance σ_x² of the nonzero coefficients.
+    damping : float, default=0.7
+        Weight of the new estimate in each iterate. At N = 400 the default recovers more planted
+        signals than 1, which is no damping.
+    max_iter : int, default=3000
+        Largest number of iterations.
+
+    Returns
+    -------
+    ndarray of shape (n_columns,)
+        Coefficients.
 
     Examples
     --------
@@ -133,10 +210,14 @@ def bayes_amp(
     >>> instance.mse(baselines.bayes_amp(instance.problem, 0.2)) < 1e-12
     True
     """
+    if not 0.0 < rho_hat < 1.0:
+        raise ValueError(
+            f"rho_hat is a fraction and must lie strictly between 0 and 1; got {rho_hat!r}"
+        )
     A, y, _ = _dense(problem)
     m, n = A.shape
     scale = np.sqrt(np.mean(problem.column_norms**2))
-    A = A / scale  # columns of unit norm, about
+    A = A / scale  # the columns then have about unit norm
     slab = sigma_x2 * scale**2
     x, z, variance = np.zeros(n), y.copy(), rho_hat * slab
     kept = x
@@ -164,9 +245,12 @@ def bayes_amp(
 
 
 def _dense(problem: SparseProblem) -> tuple[Floats, Floats, Floats]:
-    """A and y as dense arrays, and the column norms with 1 in place of 0."""
+    """Return A and y as dense arrays, and the column norms with 1 in place of 0."""
     if problem.A is None or problem.y is None:
-        raise ValueError("this needs the dictionary itself, not only its Gram matrix")
+        raise ValueError(
+            "this method needs the columns, and the problem has only their Gram matrix; "
+            "make it as SparseProblem(A, y)"
+        )
     A = problem.A.toarray() if scipy.sparse.issparse(problem.A) else np.asarray(problem.A)
     scale = np.where(problem.column_norms > 0, problem.column_norms, 1.0)
     return A.astype(np.float64, copy=False), problem.y, scale

@@ -1,6 +1,7 @@
-"""The reference numbers of ``reference.json``.
+"""Reference numbers of the theory, from ``theory_reference.json``.
 
-Computed once by independent programs, printed to eight digits; ``numbers`` to as many as are shown.
+They were computed by independent programs and rounded to eight digits; those in the table
+``numbers`` have as many digits as are written there.
 """
 
 import json
@@ -11,7 +12,7 @@ _TABLES = json.loads(Path(__file__).with_name("theory_reference.json").read_text
 
 
 def rows(table: str) -> list[dict[str, Any]]:
-    """A table as one dictionary per row."""
+    """Return a table as one dictionary per row."""
     columns = _TABLES[table]["columns"]
     return [dict(zip(columns, row, strict=True)) for row in _TABLES[table]["rows"]]
 

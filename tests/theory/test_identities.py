@@ -34,7 +34,7 @@ def theories(draw, *, planted=None):
 
 @st.composite
 def noiseless(draw):
-    """Signals that the selection has room for."""
+    """Problems without noise and with ρ̂ < ρ."""
     alpha = draw(st.floats(0.2, 0.98))
     rho = alpha * draw(st.floats(0.1, 0.95))
     rho_hat = rho * draw(st.floats(0.05, 0.95))
@@ -43,18 +43,18 @@ def noiseless(draw):
 
 @fixed
 @given(theories(), st.floats(-2.5, 2.0))
-def test_derivative_of_g_and_the_two_forms_of_s(theory, exponent):
+def test_derivative_and_two_forms_of_the_free_entropy(theory, exponent):
     t = theory.variance * 10.0**exponent
     spinodal = theory.spinodals().cooling
     assume(spinodal is None or t > 1.01 * spinodal)
     state = theory.at(t, "cooled")
     mu, alpha = state.mu, theory.alpha
-    # dg/dμ = -αε, five points
+    # dg/dμ = -αε, by a five-point difference
     h = 2e-3 * mu
     g = {k: theory.at(1.0 / (mu + k * h), "cooled").free_entropy for k in (-2, -1, 1, 2)}
     slope = (8.0 * (g[1] - g[-1]) - (g[2] - g[-2])) / (12.0 * h)
     assert slope == pytest.approx(-alpha * state.distortion, rel=1e-7, abs=1e-11 / h)
-    # s = g + μαε by construction of g; the free entropy by its own formula is another matter
+    # g = s - μαε in the units of the problem, and g by its own formula
     assert state.entropy == pytest.approx(
         state.free_entropy + mu * alpha * state.distortion, abs=1e-12 * (1 + mu)
     )
@@ -62,7 +62,7 @@ def test_derivative_of_g_and_the_two_forms_of_s(theory, exponent):
 
 
 def _free_entropy(theory: ReplicaSymmetric, t: float) -> float:
-    """The free entropy from E[log(1 + e^u)], not from s (docs/theory.md, section 2)."""
+    """Return g from E[log(1 + e^u)] instead of s (docs/theory.md, section 2)."""
     state = theory.at(t, "cooled")
     p = theory.variance
     channel = theory._ladders["cooled"].solve(t / p)[1]
@@ -95,11 +95,11 @@ def test_infinite_temperature(theory):
 
 @fixed
 @given(noiseless())
-def test_planted_branch_as_the_temperature_vanishes(theory):
-    """ε and MSE fall as T^{3/2}, and s tends to the freedom of the superfluous columns."""
+def test_planted_branch_at_low_temperature(theory):
+    """ε and MSE fall as T^{3/2}; s tends to the entropy of choosing the surplus columns."""
     t = 1e-9 * theory.variance
     state, colder = theory.at(t, "planted"), theory.at(0.25 * t, "planted")
-    delta, d = np.exp(planted_asymptotics(theory._model, 1e-9)) * theory.variance
+    delta, d = np.exp(planted_asymptotics(theory.model, 1e-9)) * theory.variance
     assert state.delta == pytest.approx(delta, rel=0.02)
     assert state.d == pytest.approx(d, rel=0.02)
     assert state.mse / colder.mse == pytest.approx(8.0, rel=0.02)
@@ -128,7 +128,7 @@ def test_distortion_grows_with_temperature_on_the_cooled_branch(theory):
     low = 1e-4 * theory.variance if low is None else low * (1.0 + 1e-6)
     data = theory.curve(np.geomspace(low, 1e3 * theory.variance, 25), "cooled")
     assert (np.diff(data.distortion.values) > 0.0).all()
-    # s ≥ 0 exactly down to the freezing point
+    # s is positive exactly above the freezing point
     frozen = theory.freezing("cooled")
     positive = data.entropy.values > 0.0
     if frozen is None:
@@ -149,8 +149,8 @@ def test_metastable_branch_has_equipartition_at_zero_temperature():
 
 @fixed
 @given(theories(), st.floats(-40.0, 40.0), st.floats(-2.0, 2.0))
-def test_units_drop_out(theory, exponent, log_t):
-    """All variances and T times a constant: ε and Δ scale, s and Λ do not."""
+def test_results_scale_with_the_units(theory, exponent, log_t):
+    """If all variances and T are multiplied by a constant, ε and Δ are too, and s and Λ are not."""
     unit = 10.0**exponent
     scaled = ReplicaSymmetric(
         theory.alpha, theory.rho, theory.rho_hat, theory.sigma_x2 * unit, theory.sigma_xi2 * unit
@@ -164,8 +164,8 @@ def test_units_drop_out(theory, exponent, log_t):
 
 
 @pytest.mark.parametrize("parameters", [(0.8231, 0.066, 0, 1, 1), (0.5, 0.1, 0.1, 1, 0.001)])
-def test_narrow_steps_keep_their_digits(parameters):
-    """As T → 0 below freezing Λ → -∞ as 1/T: the selection is a step of vanishing width."""
+def test_narrow_steps_are_resolved(parameters):
+    """Below freezing Λ → -∞ as 1/T, so the sigmoid becomes a step of vanishing width."""
     theory = ReplicaSymmetric(*parameters)
     for t in (1e-4, 1e-6, 1e-8):
         fixed_t = theory.at(t, "cooled")
@@ -173,5 +173,5 @@ def test_narrow_steps_keep_their_digits(parameters):
         assert fixed_t.lam < -1e-3 / t
         assert fixed_t.distortion == pytest.approx(curve.distortion, rel=1e-11)
         assert fixed_t.d == pytest.approx(curve.d, rel=1e-9)
-        # s is a difference of terms of size Δ/T here.
+        # Here s is a difference of terms of size Δ/T.
         assert fixed_t.entropy == pytest.approx(curve.entropy, abs=1e-15 * fixed_t.delta / t)

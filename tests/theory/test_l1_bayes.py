@@ -19,7 +19,7 @@ def test_thresholds(row):
     assert bayes.amp_threshold(row["rho_hat"]) == pytest.approx(row["amp_threshold"], abs=6e-7)
 
 
-def test_limits_at_the_ends():
+def test_limits_at_the_ends_and_their_order():
     assert l1.reconstruction_limit(0.0) == 0.0
     assert l1.reconstruction_limit(1.0) == 1.0
     assert bayes.amp_threshold(0.0) == 0.0
@@ -63,7 +63,7 @@ def test_lasso_reduces_to_the_noise_only_formula():
 
 
 def test_lasso_mse_is_the_average_of_the_soft_threshold():
-    """The scalar channel integrated by brute force."""
+    """Compare with a numerical integral over the scalar channel."""
     fit = l1.lasso(0.6, 0.2, sigma_xi2=0.1, theta=1.2)
     v = fit.delta / 0.6
     cut = 1.2 * math.sqrt(v)
@@ -91,7 +91,7 @@ def test_noiseless_lasso_at_vanishing_penalty_is_basis_pursuit():
     assert l1.lasso(limit + 0.01, 0.5, penalty=1e-6).mse < 1e-8
 
 
-def test_mmse_against_brute_force():
+def test_mmse_agrees_with_a_numerical_integral():
     rho_hat, v = 0.3, 0.2
 
     def gauss(r, variance):

@@ -1,4 +1,4 @@
-"""Every row of the reference tables, by both solvers."""
+"""Both solvers reproduce the reference tables."""
 
 import math
 from functools import cache
@@ -36,7 +36,7 @@ def test_state_matches_the_reference(row, method):
     digits = 5 if row["branch"] == "planted" and row["temperature"] <= 1e-6 else 6
     for field in FIELDS:
         expected = row[field]
-        # Distortions of 1e-9 are held to their digits, not to an absolute 1e-9.
+        # Small distortions must agree in their digits, not only to an absolute 1e-9.
         absolute = 0.0 if field in ("distortion", "mse", "delta", "d") else 1e-9
         value = getattr(state, field)
         assert value == pytest.approx(expected, rel=0.5 * 10.0 ** (1 - digits), abs=absolute), field
@@ -54,8 +54,8 @@ def test_the_two_solvers_agree(row):
 
 
 @pytest.mark.parametrize("row", [r for r in STATES if r["temperature"] > 5e-4], ids=name)
-def test_the_raw_equations_hold_in_an_independent_quadrature(row):
-    """E[p] = ρ, D and Δ with m and q formed by plain subtraction, integrated by scipy."""
+def test_the_equations_hold_in_an_independent_quadrature(row):
+    """E[p] = ρ, D, and Δ as P - 2m + q, integrated by SciPy."""
     state = of(row).at(row["temperature"], row["branch"])
     alpha, rho, sigma_x2 = row["alpha"], row["rho"], row["sigma_x2"]
     rho_hat = row["rho_hat"] if sigma_x2 > 0 else 0.0
@@ -117,7 +117,7 @@ def test_freezing_of_the_metastable_branch():
     assert abs(frozen.entropy) < 1e-12
 
 
-def test_where_replica_symmetry_breaks_without_a_signal():
+def test_instability_of_replica_symmetry_with_noise_only():
     state = theory(0.5, 0.2, 0, 0, 1).at_instability()
     assert state.temperature == pytest.approx(NUMBERS["AT temperature, alpha .5, rho .2"], abs=6e-6)
     assert state.distortion == pytest.approx(NUMBERS["AT distortion, alpha .5, rho .2"], abs=6e-6)
@@ -135,5 +135,5 @@ def test_smooth_cases_have_no_transition_and_stay_stable(parameters, largest):
     assert solver.spinodals().cooling is None
     assert solver.spinodals().planted is None
     ratios = solver.curve(np.geomspace(1e3, 1e-8, 120)).at_ratio
-    assert float(ratios.max()) < largest + 1e-3
+    assert float(ratios.max()) == pytest.approx(largest, abs=1e-3)
     assert solver.at_instability() is None

@@ -1,4 +1,4 @@
-"""Replica theory: the analytic curves and numbers that stand beside a run."""
+"""Replica theory: curves and numbers to compare with a run, in the limit of many columns."""
 
 from l0anneal.theory import bayes, l1, rsb
 from l0anneal.theory.errors import ConvergenceError

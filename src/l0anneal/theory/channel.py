@@ -1,19 +1,19 @@
 r"""The scalar channel behind the replica-symmetric equations.
 
-One coefficient, seen through the rest of the system, is a Gaussian mixture (docs/theory.md,
-section 2)
+The rest of the system acts on one coefficient as a field h, whose law is a Gaussian mixture
+(docs/theory.md, section 2):
 
     h ~ (1-ρ̂) N(0, V0) + ρ̂ N(0, V1),    V0 = Δ,   V1 = Δ + α σx²,
     p(h) = sigmoid(Λ + a h²/2) = Prob(c = 1 | h),     E[p] = ρ  fixes Λ.
 
-Both solvers, the one at fixed temperature and the parametric one, ask this module for the two
-right-hand sides of the saddle-point equations at a given (Δ, a), and for their gradients.
-All variances here are in units of the variance of one component of y, P = σξ² + ρ̂ σx².
+For both solvers, this module computes the two right-hand sides of the saddle-point equations at
+a given (Δ, a), and their gradients.  Variances are in units of the variance of one component of
+y, P = σξ² + ρ̂ σx².
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import expit, xlogy
@@ -21,10 +21,12 @@ from scipy.special import expit, xlogy
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.quadrature import Array, sigmoid_grid
 
+__all__ = ["Channel", "Model"]
+
 
 @dataclass(frozen=True)
 class Model:
-    """Parameters in units where P = σξ² + ρ̂ σx² = 1."""
+    """The parameters of a problem in units where P = σξ² + ρ̂ σx² = 1."""
 
     alpha: float
     rho: float
@@ -39,16 +41,16 @@ class Model:
 
     @property
     def gap(self) -> float:
-        """α - ρ."""
+        """α - ρ, the fraction of measurements that the selected columns leave free."""
         return self.alpha - self.rho
 
     @property
     def planted(self) -> bool:
-        """Whether there is a signal to find."""
+        """Whether y contains a planted signal."""
         return self.rho_hat * self.sigma_x2 > 0.0
 
     def infinite_temperature(self) -> tuple[float, float]:
-        """Δ and D at μ = 0, exact."""
+        """Return the exact Δ and D at μ = 0."""
         power = self.rho_hat * self.sigma_x2
         numerator = self.sigma_xi2 + power * (1.0 - self.rho) ** 2
         delta = numerator / (1.0 - self.rho**2 / self.alpha)
@@ -57,7 +59,7 @@ class Model:
 
 @dataclass(frozen=True)
 class _Component:
-    """One Gaussian of the mixture at fixed Λ: its nodes and the sigmoid on them."""
+    """One Gaussian of the mixture: its nodes, and the sigmoid on them at one Λ."""
 
     weight: float
     variance: float
@@ -65,18 +67,18 @@ class _Component:
     z2: Array
     measure: Array
     p: Array
-    q: Array  # 1 - p, without cancellation
+    q: Array  # 1 - p, computed without subtraction
 
     def mean(self, values: Array) -> float:
         return float(self.measure @ values)
 
 
-#: Of one Gaussian of the mixture: weight, variance, z², measure, and Λ + a h²/2 on the nodes.
+#: One Gaussian of the mixture: weight, variance, and on its nodes z², measure and Λ + a h²/2.
 _Grid = tuple[float, float, Array, Array, Array]
 
 
 def _grids(model: Model, delta: float, a: float, lam: float) -> list[_Grid]:
-    """Panels made for this Λ."""
+    """Return the nodes of both Gaussians, refined for this Λ."""
     variance1 = delta + model.alpha * model.sigma_x2
     mixture = [(1.0, delta)]
     if model.planted:
@@ -90,10 +92,10 @@ def _grids(model: Model, delta: float, a: float, lam: float) -> list[_Grid]:
 def _multiplier(
     model: Model, delta: float, a: float, guess: float | None
 ) -> tuple[float, float, list[_Grid]]:
-    """Λ with E[p] = ρ, how far it is from the Λ the grids were made for, and the grids.
+    """Return the Λ with E[p] = ρ, its distance from the Λ of the grids, and the grids.
 
-    Newton on logit E[p], which is close to linear in Λ both at small and at large A, inside a
-    bracket that shrinks with every evaluation (E[p] is increasing in Λ).
+    Newton's method acts on logit E[p], which is nearly linear in Λ both at small and at large A.
+    It stays inside a bracket that shrinks with every evaluation, because E[p] increases with Λ.
     """
     target = float(np.log(model.rho) - np.log1p(-model.rho))
     high, low = target, -np.inf  # Λ ≤ logit ρ because a h² ≥ 0
@@ -101,7 +103,7 @@ def _multiplier(
     grids: list[_Grid] = []
     made_for = np.inf
     for _ in range(200):
-        if not abs(lam - made_for) <= 0.25:  # the step moves by one width per unit of Λ
+        if not abs(lam - made_for) <= 0.25:  # a unit of Λ shifts the step by its own width
             grids = _grids(model, delta, a, lam)
             made_for = lam
         selected, left_out, spread = [], [], []
@@ -119,7 +121,7 @@ def _multiplier(
         step = -error / rate if rate > 0.0 else np.nan
         if abs(step) <= 4e-15 * (1.0 + abs(lam)) or abs(error) <= 4e-16:
             return float(lam), lam - made_for, grids
-        if abs(step) <= 1e-9:  # Newton squares it: the next one is below rounding
+        if abs(step) <= 1e-9:  # Newton converges quadratically: the next step is below rounding
             return float(lam + step), lam + step - made_for, grids
         new = lam + step
         if not low < new < high:
@@ -135,14 +137,15 @@ def _multiplier(
 def _excess(
     model: Model, target: float, selected: list[float], left_out: list[float], spread: list[float]
 ) -> tuple[float, float]:
-    """How much too large E[p] is, on a logarithmic scale, and the derivative of that in Λ."""
+    """Return by how much E[p] exceeds ρ, on a logarithmic scale, and its derivative in Λ."""
     ep, eq = sum(selected), sum(left_out)
     if ep <= 0.0 or eq <= 0.0:
         return ep - eq, 0.0
     error = float(np.log(ep) - np.log(eq)) - target
     if len(selected) == 1 or abs(error) > 0.1:
         return error, sum(spread) / (ep * eq)
-    # Selected zeros against left-out nonzeros: near ρ = ρ̂ these are small, and E[p] - ρ cancels.
+    # Compare selected zeros with left-out nonzeros: near ρ = ρ̂ both are small, whereas E[p] - ρ
+    # is a difference of nearly equal numbers.
     room = model.rho - model.rho_hat
     zeros, nonzeros = selected[0] + max(-room, 0.0), left_out[1] + max(room, 0.0)
     if zeros <= 0.0 or nonzeros <= 0.0:
@@ -150,18 +153,94 @@ def _excess(
     return float(np.log(zeros / nonzeros)), spread[0] / zeros + spread[1] / nonzeros
 
 
+@dataclass(slots=True)
+class _Average:
+    """An average over the mixture, its derivative in Λ, and its gradient in (log Δ, log a)."""
+
+    value: float
+    by_lam: float = 0.0
+    gradient: Array = field(default_factory=lambda: np.zeros(2))
+
+
+@dataclass(slots=True)
+class _Terms:
+    """Products on the nodes of one component that several averages use."""
+
+    f: Array  # a h²/2
+    mz: Array  # measure z²
+    mv: Array  # measure z² p(1-p)
+    v: Array  # p(1-p)
+    chain: Array  # ∂log A/∂(log Δ, log a)
+
+    @classmethod
+    def of(cls, c: _Component, delta: float) -> _Terms:
+        v = c.p * c.q
+        mz = c.measure * c.z2
+        return cls((0.5 * c.gain) * c.z2, mz, mz * v, v, np.array([delta / c.variance, 1.0]))
+
+
+def _add_spread(
+    mass: _Average, spread: _Average, c: _Component, terms: _Terms, delta: float
+) -> None:
+    """Add one component to the derivatives of E[p] and to E[p(1-p) h²]."""
+    pq = float(terms.mv.sum())
+    mass.by_lam += c.weight * float(c.measure @ terms.v)
+    mass.gradient += c.weight * (0.5 * c.gain) * pq * terms.chain
+    skew = terms.mv * (c.q - c.p)
+    spread.value += c.weight * c.variance * pq
+    spread.by_lam += c.weight * c.variance * float(skew.sum())
+    spread.gradient += c.weight * c.variance * float(skew @ terms.f) * terms.chain
+    spread.gradient[0] += c.weight * delta * pq
+
+
+def _add_error_of_zeros(
+    rhs: _Average, c: _Component, terms: _Terms, model: Model, delta: float
+) -> None:
+    """Add E[(p h/√α)²] over the zero coefficients, where all of p h/√α is error."""
+    scale = c.weight * delta / model.alpha
+    value = scale * float(terms.mz @ (c.p * c.p))
+    slope = 2.0 * scale * terms.mv * c.p
+    rhs.value += value
+    rhs.by_lam += float(slope.sum())
+    rhs.gradient += float(slope @ terms.f) * terms.chain
+    rhs.gradient[0] += value
+
+
+def _add_error_of_nonzeros(
+    rhs: _Average, c: _Component, terms: _Terms, model: Model, delta: float
+) -> None:
+    """Add E[(x̂ - p h/√α)²] over the nonzero coefficients.
+
+    It is the posterior variance σx² Δ/V1 plus the square of (B q - Δ p) z, a sum of positive
+    terms; the equal expression P - 2m + q cancels near the planted state.
+    """
+    b = model.alpha * model.sigma_x2
+    e = b * c.q - delta * c.p
+    scale = c.weight / (model.alpha * c.variance)
+    value = scale * float(terms.mz @ (e * e))
+    slope = -2.0 * scale * c.variance * terms.mv * e
+    rhs.value += value + c.weight * model.sigma_x2 * delta / c.variance
+    rhs.by_lam += float(slope.sum())
+    rhs.gradient += float(slope @ terms.f) * terms.chain
+    rhs.gradient[0] += (
+        c.weight * model.sigma_x2 * delta * b / c.variance**2
+        - value * delta / c.variance
+        - 2.0 * scale * delta * float(terms.mz @ (e * c.p))
+    )
+
+
 @dataclass(frozen=True)
 class Channel:
-    """The channel at (Δ, a): Λ, both right-hand sides, their gradients.
+    """The scalar channel at (Δ, a), with both right-hand sides and their gradients.
 
     Attributes
     ----------
     delta_rhs : float
-        σξ² + E[(x̂ - p h/√α)²], which the saddle point equates with Δ.
+        σξ² + E[(x̂ - p h/√α)²], which equals Δ at the saddle point.
     d_rhs : float
-        E[p(1-p) h²]/(α-ρ), which the saddle point equates with D.
+        E[p(1-p) h²]/(α-ρ), which equals D at the saddle point.
     delta_gradient, d_gradient : tuple of float
-        Their derivatives with respect to (log Δ, log a), Λ following E[p] = ρ.
+        Derivatives of the right-hand sides with respect to (log Δ, log a) at E[p] = ρ.
     """
 
     model: Model
@@ -176,101 +255,62 @@ class Channel:
 
     @classmethod
     def at(cls, model: Model, delta: float, a: float, guess: float | None = None) -> Channel:
-        """Solve for Λ, starting from ``guess``, and average."""
+        """Solve E[p] = ρ for Λ, starting from ``guess``, and compute the averages."""
         lam, shift, grids = _multiplier(model, delta, a, guess)
-        alpha, b = model.alpha, model.alpha * model.sigma_x2
         components = []
-        # Of each average: its value, _l its derivative in Λ, _g its gradient in (log Δ, log a).
-        mass_l = 0.0
-        mass_g = np.zeros(2)
-        rhs, rhs_l, rhs_g = model.sigma_xi2, 0.0, np.zeros(2)
-        var, var_l, var_g = 0.0, 0.0, np.zeros(2)
+        mass, rhs, spread = _Average(0.0), _Average(model.sigma_xi2), _Average(0.0)
         for k, (weight, variance, z2, measure, exponent) in enumerate(grids):
-            gain = a * variance
-            f = (0.5 * gain) * z2
             u = exponent + shift
-            p, q = expit(u), expit(-u)
-            components.append(_Component(weight, variance, gain, z2, measure, p, q))
-            v = p * q
-            mz = measure * z2
-            mv = mz * v
-            chain = np.array([delta / variance, 1.0])  # ∂log A/∂(log Δ, log a)
-            half = 0.5 * gain
-            pq = float(mv.sum())
-            mass_l += weight * float(measure @ v)
-            mass_g += weight * half * pq * chain
-            # E[p(1-p) h²]
-            skew = mv * (q - p)
-            var += weight * variance * pq
-            var_l += weight * variance * float(skew.sum())
-            var_g += weight * variance * float(skew @ f) * chain
-            var_g[0] += weight * delta * pq
+            component = _Component(weight, variance, a * variance, z2, measure, expit(u), expit(-u))
+            components.append(component)
+            terms = _Terms.of(component, delta)
+            _add_spread(mass, spread, component, terms, delta)
             if k == 0:
-                # The coefficient is zero: all of p h/√α is error.
-                scale = weight * delta / alpha
-                value = scale * float(mz @ (p * p))
-                slope = 2.0 * scale * mv * p
-                rhs += value
-                rhs_l += float(slope.sum())
-                rhs_g += float(slope @ f) * chain
-                rhs_g[0] += value
+                _add_error_of_zeros(rhs, component, terms, model, delta)
             else:
-                # E[(x̂ - p h/√α)²] given a nonzero: the posterior variance σx² Δ/V1 plus the square
-                # of (B q - Δ p) z; never as P - 2m + q, which cancels near the planted state.
-                e = b * q - delta * p
-                scale = weight / (alpha * variance)
-                value = scale * float(mz @ (e * e))
-                slope = -2.0 * scale * variance * mv * e
-                rhs += value + weight * model.sigma_x2 * delta / variance
-                rhs_l += float(slope.sum())
-                rhs_g += float(slope @ f) * chain
-                rhs_g[0] += (
-                    weight * model.sigma_x2 * delta * b / variance**2
-                    - value * delta / variance
-                    - 2.0 * scale * delta * float(mz @ (e * p))
-                )
-        lam_g = -mass_g / mass_l
-        rhs_g += rhs_l * lam_g
-        var_g += var_l * lam_g
+                _add_error_of_nonzeros(rhs, component, terms, model, delta)
+        lam_gradient = -mass.gradient / mass.by_lam
+        rhs.gradient += rhs.by_lam * lam_gradient
+        spread.gradient += spread.by_lam * lam_gradient
         return cls(
             model,
             delta,
             a,
             lam,
             tuple(components),
-            rhs,
-            var / model.gap,
-            (float(rhs_g[0]), float(rhs_g[1])),
-            (float(var_g[0] / model.gap), float(var_g[1] / model.gap)),
+            rhs.value,
+            spread.value / model.gap,
+            (float(rhs.gradient[0]), float(rhs.gradient[1])),
+            (float(spread.gradient[0] / model.gap), float(spread.gradient[1] / model.gap)),
         )
 
     def entropy_of_selection(self) -> float:
-        """E[H2(p)], the binary entropy of one selection variable."""
+        """Return E[H2(p)], the binary entropy of one selection variable."""
         return sum(c.weight * c.mean(-xlogy(c.p, c.p) - xlogy(c.q, c.q)) for c in self.components)
 
     def log_partition(self) -> float:
-        """E[log(1 + exp(Λ + a h²/2))]."""
+        """Return E[log(1 + exp(Λ + a h²/2))]."""
         return sum(
             c.weight * c.mean(np.logaddexp(0.0, self.lam + (0.5 * c.gain) * c.z2))
             for c in self.components
         )
 
     def replicon(self) -> float:
-        """E[(p + a p(1-p) h²)²]/α; replica symmetry is locally stable where this is below one."""
+        """Return E[(p + a p(1-p) h²)²]/α; replica symmetry is locally stable where it is below 1."""
         return (
             sum(c.weight * c.mean((c.p + c.gain * c.z2 * c.p * c.q) ** 2) for c in self.components)
             / self.model.alpha
         )
 
     def hits(self) -> float:
-        """ρ̂ E_1[p]: selected and truly nonzero, as a fraction of all columns."""
+        """Return ρ̂ E_1[p], the fraction of columns that are selected and in the planted support."""
         if not self.model.planted:
             return 0.0
         last = self.components[-1]
         return last.weight * last.mean(last.p)
 
     def deficit(self) -> float:
-        """W = ρ̂ σx² - m = ρ̂ σx² E_1[(1-p) z²], what is missing of the overlap."""
+        """Return W = ρ̂ σx² - m = ρ̂ σx² E_1[(1-p) z²], the part missing from the overlap m."""
         if not self.model.planted:
             return 0.0
         last = self.components[-1]

@@ -1,8 +1,21 @@
-"""What goes wrong in a solver, said in words."""
+"""The error that the solvers raise when they do not converge."""
+
+__all__ = ["ConvergenceError"]
 
 
 class ConvergenceError(RuntimeError):
-    """A solver did not reach its tolerance.
+    """Raised when a solver does not reach its tolerance.
 
-    The message names the equation and the parameters; no last iterate is ever returned instead.
+    The message names the equation and the parameters.  A solver never returns its last iterate
+    instead.
+
+    Examples
+    --------
+    >>> from l0anneal.theory import ConvergenceError, ReplicaSymmetric, rsb
+    >>> noise = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1)
+    >>> try:
+    ...     rsb.clusters(noise, y=1.0)
+    ... except ConvergenceError:
+    ...     print("no solution at this y")
+    no solution at this y
     """

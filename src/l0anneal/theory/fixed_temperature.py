@@ -1,9 +1,9 @@
-r"""Solver one: the saddle point at a given temperature, by iteration and Newton.
+r"""Solve the saddle point at a given temperature, by damped iteration and Newton's method.
 
-Unknowns are (log Δ, log D); the map is the right-hand sides of the saddle-point equations with
-a = 1/(T S0 + D) (docs/theory.md, section 2).  A branch is followed from where it is known in
-closed form: the cooled branch from μ = 0, the planted branch from its T → 0 asymptotics.
-Nothing here knows of the parametric curve, so the two solvers check each other.
+The unknowns are (log Δ, log D).  The map is given by the right-hand sides of the saddle-point
+equations with a = 1/(T S0 + D) (docs/theory.md, section 2).  Each branch is followed from a point
+that is known in closed form: the cooled branch from μ = 0, the planted branch from its T → 0
+asymptotics.  This module does not use the parametric curve, so the two solvers check each other.
 """
 
 from __future__ import annotations
@@ -15,13 +15,23 @@ from l0anneal.theory.channel import Channel, Model
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.quadrature import composite
 
+__all__ = [
+    "TOLERANCE",
+    "Ladder",
+    "has_planted_asymptotics",
+    "newton",
+    "planted_asymptotics",
+    "relax",
+    "residual",
+]
+
 #: Largest relative residual of both saddle-point equations in a returned solution.
 TOLERANCE = 2e-13
 
-#: Newton steps longer than this in log Δ or log D may change branch and are refused.
+#: A longer Newton step in log Δ or log D could lead to another branch, so Newton gives up.
 _MAX_STEP = 0.3
 
-#: Ratio of neighbouring temperatures on a branch's ladder, and its coldest rung.
+#: Ratio of neighbouring temperatures on a ladder, and its hottest and coldest rungs.
 _RUNG = 10.0**0.25
 _T_HOT = 1e6
 _T_COLD = 1e-12
@@ -30,7 +40,7 @@ _T_COLD = 1e-12
 def residual(
     model: Model, temperature: float, point: np.ndarray, guess: float | None = None
 ) -> tuple[np.ndarray, np.ndarray, Channel]:
-    """Residual and Jacobian of the map minus identity at point = (log Δ, log D)."""
+    """Return residual and Jacobian of the map minus identity at point = (log Δ, log D)."""
     delta, d = np.exp(point)
     a = 1.0 / (temperature * model.s0 + d)
     channel = Channel.at(model, float(delta), float(a), guess)
@@ -49,7 +59,7 @@ def residual(
 def newton(
     model: Model, temperature: float, start: np.ndarray, iterations: int = 30
 ) -> tuple[np.ndarray, Channel] | None:
-    """Newton from ``start``; None when it leaves the neighbourhood or does not converge."""
+    """Return the Newton solution near ``start``, or None if Newton strays or does not converge."""
     point = start
     best = np.inf
     lam: float | None = None
@@ -57,7 +67,7 @@ def newton(
         value, jacobian, channel = residual(model, temperature, point, lam)
         lam = channel.lam
         size = float(np.abs(value).max())
-        # Two more steps than needed cost little; stop when rounding, not Newton, decides.
+        # An extra step costs little: stop when rounding keeps the residual from shrinking.
         if size <= TOLERANCE and size >= 0.5 * best:
             return point, channel
         best = min(best, size)
@@ -80,36 +90,36 @@ def newton(
 
 
 def relax(
-    model: Model, temperature: float, start: np.ndarray, sweeps: int = 400
+    model: Model, temperature: float, start: np.ndarray, iterations: int = 400
 ) -> tuple[np.ndarray, Channel]:
-    """The damped map from ``start``, polished by Newton as soon as that is safe.
+    """Iterate the damped map from ``start``, and finish with Newton once the residual is small.
 
     Raises
     ------
     ConvergenceError
-        When neither arrives.
+        If neither the map nor Newton converges.
     """
     point = np.asarray(start, dtype=float)
     lam: float | None = None
-    for sweep in range(sweeps):
+    for i in range(iterations):
         value, _, channel = residual(model, temperature, point, lam)
         lam = channel.lam
         point = point + 0.5 * value
         size = float(np.abs(value).max())
-        if size < 1e-6 or (size < 0.05 and sweep % 20 == 19):
+        if size < 1e-6 or (size < 0.05 and i % 20 == 19):
             solved = newton(model, temperature, point)
             if solved is not None and np.abs(solved[0] - point).max() < _MAX_STEP:
                 return solved
     raise ConvergenceError(
         f"the saddle point did not converge at T={temperature:.6g} ({model}): residual "
-        f"{size:.2e} after {sweeps} damped sweeps"
+        f"{size:.2e} after {iterations} damped iterations"
     )
 
 
 def planted_asymptotics(model: Model, temperature: float) -> np.ndarray:
-    """(log Δ, log D) of the planted branch as T → 0: both ~ T^{3/2}.
+    """Return (log Δ, log D) of the planted branch as T → 0, where both fall as T^{3/2}.
 
-    Noiseless case with ρ̂ < ρ (docs/theory.md, section 4).
+    Valid without noise and for ρ̂ < ρ (docs/theory.md, section 4).
     """
     r0 = (model.rho - model.rho_hat) / (1.0 - model.rho_hat)
     offset = np.log(r0) - np.log1p(-r0)
@@ -127,24 +137,25 @@ def planted_asymptotics(model: Model, temperature: float) -> np.ndarray:
 
 
 def has_planted_asymptotics(model: Model) -> bool:
-    """Whether the planted state has zero distortion at T = 0: no noise, room for the signal."""
+    """Whether the planted state has zero distortion at T = 0: no noise, and ρ̂ < ρ."""
     return model.planted and model.sigma_xi2 == 0.0 and model.rho > model.rho_hat
 
 
 class Ladder:
-    """Solutions on a fixed ladder of temperatures along one branch, climbed as far as asked.
+    """Solutions along one branch at a fixed ladder of temperatures, computed on demand.
 
-    The rungs are always visited in the same order, so what :meth:`solve` returns does not depend
-    on what was asked before.
+    The rungs are always visited in the same order, so the result of :meth:`solve` does not depend
+    on earlier calls.
 
     Parameters
     ----------
     model : Model
+        Parameters of the problem.
     planted : bool
         Heat the planted state from low temperature, instead of cooling from μ = 0.
     start : tuple, optional
-        Where the planted branch is entered, (T, (log Δ, log D)), when it has no asymptotics in
-        closed form: with noise, or where ρ leaves no room for the signal.
+        A point (T, (log Δ, log D)) on the planted branch.  Needed if the branch has no asymptotics
+        in closed form, that is with noise or for ρ ≤ ρ̂.
     """
 
     def __init__(
@@ -164,14 +175,16 @@ class Ladder:
         if has_planted_asymptotics(model):
             return _T_COLD, relax(model, _T_COLD, planted_asymptotics(model, _T_COLD))[0]
         if self._start is None:
-            raise ValueError("this planted branch needs a start")
+            raise ValueError(
+                "this planted branch has no closed form at T = 0; pass a point on it as start"
+            )
         temperature, point = self._start
         return temperature, relax(model, temperature, point)[0]
 
     def _advance(
         self, now: float, point: np.ndarray, back: tuple[float, np.ndarray] | None, goal: float
     ) -> tuple[np.ndarray, Channel]:
-        """Continue from ``point`` at ``now`` to ``goal``, halving the step where Newton refuses."""
+        """Continue from ``point`` at ``now`` to ``goal``, halving the step where Newton gives up."""
         x, target = np.log(now), np.log(goal)
         slope = None if back is None else (point - back[1]) / (x - np.log(back[0]))
         step = target - x
@@ -194,25 +207,25 @@ class Ladder:
             step = target - x if abs(target - x) <= 2.0 * abs(step) else 2.0 * step
         raise ConvergenceError(
             f"the {'planted' if self.heating else 'cooled'} branch could not be followed from "
-            f"T={np.exp(x):.6g} to T={goal:.6g} ({self.model}); a spinodal may lie between"
+            f"T={np.exp(x):.6g} to T={goal:.6g} ({self.model}); there may be a spinodal in between"
         )
 
     def solve(self, temperature: float) -> tuple[np.ndarray, Channel]:
-        """(log Δ, log D) and the channel at ``temperature`` on this branch."""
+        """Return (log Δ, log D) and the channel at ``temperature`` on this branch."""
         if not self._points:
             first, point = self._first()
             self._temperatures.append(first)
             self._points.append(point)
-        hotter = _RUNG if self.heating else 1.0 / _RUNG
+        ratio = _RUNG if self.heating else 1.0 / _RUNG
         sign = 1.0 if self.heating else -1.0
-        goal = max(temperature, _T_COLD)  # colder than that, no branch bends any more
-        while sign * np.log(goal / (self._temperatures[-1] * hotter)) > 0.0:
+        goal = max(temperature, _T_COLD)  # below _T_COLD every branch is straight
+        while sign * np.log(goal / (self._temperatures[-1] * ratio)) > 0.0:
             now = self._temperatures[-1]
             back = (self._temperatures[-2], self._points[-2]) if len(self._points) > 1 else None
-            point, _ = self._advance(now, self._points[-1], back, now * hotter)
-            self._temperatures.append(now * hotter)
+            point, _ = self._advance(now, self._points[-1], back, now * ratio)
+            self._temperatures.append(now * ratio)
             self._points.append(point)
-        # The last rung passed before the temperature; further rungs play no part.
+        # Start from the last rung before the temperature, whatever rungs exist beyond it.
         passed = [i for i, t in enumerate(self._temperatures) if sign * (temperature - t) >= 0.0]
         i = passed[-1] if passed else 0
         back = (self._temperatures[i - 1], self._points[i - 1]) if i else None

@@ -1,7 +1,8 @@
-r"""What the l1 relaxation achieves: the LASSO and basis pursuit at large N.
+r"""The l1 relaxation: what the LASSO and basis pursuit achieve at large N.
 
-Zero-temperature state evolution of min ½‖y - Ax‖² + λ‖x‖₁ (docs/theory.md, section 6).  With φ and
-Qf the Gaussian density and tail, the soft threshold removes all but
+The results follow from the zero-temperature state evolution of min ½‖y - Ax‖² + λ‖x‖₁
+(docs/theory.md, section 6).  With the Gaussian density φ and tail Qf, the second moment that
+remains after soft thresholding is
 
     E2(θ) = E[(|z| - θ)₊²] = 2[(1 + θ²) Qf(θ) - θ φ(θ)].
 """
@@ -9,74 +10,98 @@ Qf the Gaussian density and tail, the soft threshold removes all but
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
+from l0anneal.theory.checks import (
+    check_fraction,
+    check_positive,
+    check_selection,
+    check_signal_or_noise,
+    check_variance,
+)
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.roots import brentq
+
+__all__ = [
+    "Lasso",
+    "distortion",
+    "distortion_after_least_squares",
+    "lasso",
+    "optimal_threshold",
+    "reconstruction_limit",
+]
 
 
 def _phi(t: float) -> float:
     return math.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi)
 
 
-def _outside(t: float) -> float:
+def _tails(t: float) -> float:
     """P(|z| > t)."""
     return 2.0 * float(ndtr(-t))
 
 
 def _e2(t: float) -> float:
-    """E[(|z| - t)₊²]; the asymptotic series where the closed form cancels."""
+    """E[(|z| - t)₊²], by an asymptotic series where the closed form cancels."""
     if t > 8.0:
         t2 = t * t
         return 4.0 * _phi(t) / t**3 * (1.0 - 6.0 / t2 + 45.0 / t2**2 - 420.0 / t2**3)
-    return (1.0 + t * t) * _outside(t) - 2.0 * t * _phi(t)
-
-
-def _fraction(name: str, value: float, *, closed: bool) -> float:
-    value = float(value)
-    inside = 0.0 <= value <= 1.0 if closed else 0.0 < value < 1.0
-    if not inside:
-        sign = "<=" if closed else "<"
-        raise ValueError(f"0 {sign} {name} {sign} 1 is needed, got {name}={value}")
-    return value
-
-
-def _sizes(alpha: float, rho: float, sigma_xi2: float) -> None:
-    _fraction("rho", rho, closed=False)
-    if not rho < alpha < math.inf:
-        raise ValueError(f"rho < alpha is needed, got rho={rho}, alpha={alpha}")
-    if not 0.0 < sigma_xi2 < math.inf:
-        raise ValueError(f"a noise variance sigma_xi2 > 0 is needed, got {sigma_xi2}")
+    return (1.0 + t * t) * _tails(t) - 2.0 * t * _phi(t)
 
 
 # -- basis pursuit ---------------------------------------------------------------------------
 
 
 def optimal_threshold(rho_hat: float) -> float:
-    """θ that minimises ρ̂(1+θ²) + (1-ρ̂)E2(θ), the soft threshold at the reconstruction limit."""
-    rho_hat = _fraction("rho_hat", rho_hat, closed=False)
+    """Return the θ that minimises ρ̂(1+θ²) + (1-ρ̂)E2(θ).
+
+    It is the soft threshold of basis pursuit at its reconstruction limit.
+
+    Parameters
+    ----------
+    rho_hat : float
+        Fraction of nonzero coefficients, 0 < ρ̂ < 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> print(f"{optimal_threshold(0.5):.5f}")
+    0.43633
+    """
+    rho_hat = check_fraction("rho_hat", rho_hat, ends=False)
     weight = rho_hat / (1.0 - rho_hat)
-    return float(
-        brentq(
-            lambda t: t * (weight + _outside(t)) - 2.0 * _phi(t), 0.0, 40.0, xtol=1e-15, rtol=1e-15
-        )
+    return brentq(
+        lambda t: t * (weight + _tails(t)) - 2.0 * _phi(t), 0.0, 40.0, xtol=1e-15, rtol=1e-15
     )
 
 
 def reconstruction_limit(rho_hat: float) -> float:
-    """α_c(ρ̂) = min_θ {ρ̂(1+θ²) + (1-ρ̂)E2(θ)}: basis pursuit recovers x̂ for α > α_c.
+    """Return α_c(ρ̂) = min_θ {ρ̂(1+θ²) + (1-ρ̂)E2(θ)}; basis pursuit recovers x̂ for α > α_c.
 
-    Noiseless; it does not depend on the law of the nonzero coefficients.
+    There is no noise, and α_c does not depend on the law of the nonzero coefficients.
+
+    Parameters
+    ----------
+    rho_hat : float
+        Fraction of nonzero coefficients.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> print(f"{reconstruction_limit(0.5):.7f}")
     0.8312999
     """
-    rho_hat = _fraction("rho_hat", rho_hat, closed=True)
+    rho_hat = check_fraction("rho_hat", rho_hat)
     if rho_hat in (0.0, 1.0):
         return rho_hat
     theta = optimal_threshold(rho_hat)
@@ -87,33 +112,61 @@ def reconstruction_limit(rho_hat: float) -> float:
 
 
 def distortion(alpha: float, rho: float, *, sigma_xi2: float = 1.0) -> float:
-    """ε of the LASSO solution with ρN nonzero coefficients, y pure noise.
+    """Return ε of the LASSO solution with ρN nonzero coefficients if y is pure noise.
 
     θ solves 2Qf(θ) = ρ;  Δ = σξ²/(1 - E2/α);  ε = ½Δ(1 - ρ/α)².
+
+    Parameters
+    ----------
+    alpha : float
+        Measurements per column, M/N.
+    rho : float
+        Fraction of nonzero coefficients in the solution, 0 < ρ < α.
+    sigma_xi2 : float, default=1
+        Variance of the noise.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> print(f"{distortion(0.5, 0.2):.7f}")
     0.2136015
     """
-    _sizes(alpha, rho, sigma_xi2)
+    check_selection(alpha, rho)
+    check_positive("sigma_xi2", sigma_xi2)
     delta = sigma_xi2 / (1.0 - _e2(-float(ndtri(0.5 * rho))) / alpha)
     return 0.5 * delta * (1.0 - rho / alpha) ** 2
 
 
 def distortion_after_least_squares(alpha: float, rho: float, *, sigma_xi2: float = 1.0) -> float:
-    """ε of least squares on the LASSO's support of ρN columns, y pure noise.
+    """Return ε of least squares on the LASSO's support of ρN columns if y is pure noise.
 
-    Two coupled systems, the LASSO and the refit; the second answers to the first also through the
-    boundary of the support, with response b = 2θφ(θ)/(α-ρ).  Leaving b out is wrong by a factor
+    The LASSO and the refit are two coupled systems.  The refit also responds to the LASSO through
+    the boundary of the support, with response b = 2θφ(θ)/(α-ρ); without b, ε is wrong by a factor
     of ten.
+
+    Parameters
+    ----------
+    alpha : float
+        Measurements per column, M/N.
+    rho : float
+        Fraction of columns in the LASSO's support, 0 < ρ < α.
+    sigma_xi2 : float, default=1
+        Variance of the noise.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> print(f"{distortion_after_least_squares(0.5, 0.2):.7f}")
     0.0965908
     """
-    _sizes(alpha, rho, sigma_xi2)
+    check_selection(alpha, rho)
+    check_positive("sigma_xi2", sigma_xi2)
     theta = -float(ndtri(0.5 * rho))
     e2 = _e2(theta)
     delta1 = sigma_xi2 / (1.0 - e2 / alpha)
@@ -127,12 +180,12 @@ def distortion_after_least_squares(alpha: float, rho: float, *, sigma_xi2: float
     return 0.5 * (delta2 - 2.0 * k * r * delta1 + k**2 * delta1) * (1.0 - rho / alpha) ** 2
 
 
-# -- LASSO, planted and noisy ----------------------------------------------------------------
+# -- LASSO with a planted signal and noise ---------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Lasso:
-    """A LASSO solution at large N.
+    """The LASSO solution at large N.
 
     Attributes
     ----------
@@ -146,6 +199,12 @@ class Lasso:
         ‖y - Ax‖²/(2M) and ‖x̂ - x‖²/N.
     delta : float
         Δ = σξ² + mse.
+
+    Examples
+    --------
+    >>> fit = lasso(0.6, 0.2, sigma_xi2=0.1, active_fraction=0.25)
+    >>> print(f"{fit.penalty:.4f} {fit.theta:.4f} {fit.mse:.4f}")
+    0.2654 1.3258 0.0962
     """
 
     penalty: float
@@ -166,16 +225,33 @@ def lasso(
     penalty: float | None = None,
     active_fraction: float | None = None,
 ) -> Lasso:
-    """State evolution of the LASSO for a planted signal in noise.
+    """Solve the state evolution of the LASSO for a planted signal in noise.
 
     x = soft(x̂ + sqrt(Δ/α) z; θ sqrt(Δ/α)),  Δ = σξ² + E[(x - x̂)²],  λ = θ sqrt(αΔ)(1 - ρ_act/α).
 
+    Exactly one of ``theta``, ``penalty`` and ``active_fraction`` selects the point on the LASSO
+    path.
+
     Parameters
     ----------
-    alpha, rho_hat, sigma_x2, sigma_xi2 : float
-        As in :class:`ReplicaSymmetric`.
-    theta, penalty, active_fraction : float
-        Exactly one of them picks the point on the LASSO path.
+    alpha : float
+        Measurements per column, M/N.
+    rho_hat : float, default=0
+        Fraction of columns in the planted support.
+    sigma_x2 : float, default=1
+        Variance of the planted coefficients.
+    sigma_xi2 : float, default=0
+        Variance of the noise.
+    theta : float, optional
+        Threshold θ in units of the effective noise sqrt(Δ/α).
+    penalty : float, optional
+        Penalty λ.
+    active_fraction : float, optional
+        Fraction ρ_act of nonzero coefficients in the solution.
+
+    Returns
+    -------
+    Lasso
 
     Examples
     --------
@@ -183,69 +259,89 @@ def lasso(
     >>> print(f"{fit.penalty:.6f} {fit.active_fraction:.6f} {fit.distortion:.7f} {fit.mse:.7f}")
     0.210546 0.294189 0.0256536 0.0975040
     """
-    rho_hat = _fraction("rho_hat", rho_hat, closed=True)
-    if not 0.0 < alpha < math.inf:
-        raise ValueError(f"alpha > 0 is needed, got alpha={alpha}")
-    if not (0.0 <= sigma_x2 < math.inf and 0.0 <= sigma_xi2 < math.inf):
-        raise ValueError("the variances sigma_x2 and sigma_xi2 must be finite and not negative")
-    if sigma_xi2 + rho_hat * sigma_x2 == 0.0:
-        raise ValueError(
-            "there is no signal and no noise at all: rho_hat*sigma_x2 + sigma_xi2 > 0 is needed"
+    check_positive("alpha", alpha)
+    rho_hat = check_fraction("rho_hat", rho_hat)
+    check_variance("sigma_x2", sigma_x2)
+    check_variance("sigma_xi2", sigma_xi2)
+    check_signal_or_noise(rho_hat, sigma_x2, sigma_xi2)
+    given = [
+        (name, value)
+        for name, value in (
+            ("theta", theta),
+            ("penalty", penalty),
+            ("active_fraction", active_fraction),
         )
-    if sum(v is not None for v in (theta, penalty, active_fraction)) != 1:
-        raise ValueError("give exactly one of theta, penalty and active_fraction")
+        if value is not None
+    ]
+    if len(given) != 1:
+        raise ValueError(
+            "give exactly one of theta, penalty and active_fraction; got "
+            + (", ".join(name for name, _ in given) or "none of them")
+        )
 
     def at(t: float) -> Lasso | None:
         return _lasso_at(alpha, rho_hat, sigma_x2, sigma_xi2, t)
 
-    if theta is not None:
-        if not 0.0 <= theta < math.inf:
-            raise ValueError(f"theta >= 0 is needed, got {theta}")
-        fit = at(theta)
-        if fit is None:
-            raise ValueError(
-                f"theta={theta} is below the LASSO path: more than M coefficients would be active"
-            )
-        return fit
-    if penalty is not None:
-        if not 0.0 < penalty < math.inf:
-            raise ValueError(f"penalty > 0 is needed, got {penalty}")
-        wanted, name, sign = penalty, "penalty", 1.0
-    else:
-        assert active_fraction is not None
-        if not 0.0 < active_fraction < min(alpha, 1.0):
-            raise ValueError(
-                f"0 < active_fraction < min(alpha, 1) is needed, got {active_fraction}"
-            )
-        wanted, name, sign = active_fraction, "active_fraction", -1.0
+    ((name, value),) = given
+    if name == "theta":
+        return _at_threshold(at, value)
+    return _on_path(at, name, value, alpha)
+
+
+def _at_threshold(at: Callable[[float], Lasso | None], theta: float) -> Lasso:
+    if not 0.0 <= theta < math.inf:
+        raise ValueError(f"theta must be a finite number ≥ 0; got {theta!r}")
+    fit = at(theta)
+    if fit is None:
+        raise ValueError(
+            f"theta={theta!r} is below the LASSO path, where more than M coefficients would be "
+            "active; choose a larger theta"
+        )
+    return fit
+
+
+def _on_path(at: Callable[[float], Lasso | None], name: str, wanted: float, alpha: float) -> Lasso:
+    """Return the point of the LASSO path whose attribute ``name`` is ``wanted``."""
+    if name == "penalty":
+        check_positive("penalty", wanted)
+    elif not 0.0 < wanted < min(alpha, 1.0):
+        raise ValueError(f"active_fraction must lie between 0 and min(alpha, 1); got {wanted!r}")
+    sign = 1.0 if name == "penalty" else -1.0
 
     def excess(t: float) -> float:
         fit = at(t)
-        value = -1.0 if fit is None else getattr(fit, name) / wanted - 1.0
-        return -1.0 if fit is None else sign * value
+        return -1.0 if fit is None else sign * (getattr(fit, name) / wanted - 1.0)
 
     high = 1.0
     while excess(high) < 0.0:
         high *= 1.5
         if high > 1e4:
-            raise ConvergenceError(f"no LASSO solution with {name}={wanted} was found")
+            raise ConvergenceError(f"found no LASSO solution with {name}={wanted}")
     if excess(0.0) >= 0.0:
         fit = at(0.0)
     else:
-        fit = at(float(brentq(excess, 0.0, high, xtol=1e-15, rtol=1e-14, maxiter=500)))
+        fit = at(brentq(excess, 0.0, high, xtol=1e-15, rtol=1e-14, maxiter=500))
     if fit is None or abs(getattr(fit, name) - wanted) > 1e-9 * wanted + 1e-14:
-        raise ValueError(f"the LASSO path has no point with {name}={wanted} at these parameters")
+        raise ValueError(
+            f"the LASSO path has no point with {name}={wanted!r} at these parameters; "
+            "choose the point by theta instead"
+        )
     return fit
 
 
 def _lasso_at(
     alpha: float, rho_hat: float, sigma_x2: float, sigma_xi2: float, theta: float
 ) -> Lasso | None:
-    """The fixed point at θ; None below the path (Δ diverges, or ρ_act ≥ α)."""
+    """Return the fixed point at θ, or None below the path (Δ diverges, or ρ_act ≥ α)."""
     e2 = _e2(theta)
     if e2 >= alpha:
         return None
-    power = sigma_xi2 + rho_hat * sigma_x2
+    if sigma_xi2 == 0.0:
+        slope = (rho_hat * (1.0 + theta**2) + (1.0 - rho_hat) * e2) / alpha
+        if slope <= 1.0:
+            # The map is concave, so perfect reconstruction is its only fixed point.
+            active = (1.0 - rho_hat) * _tails(theta) + rho_hat
+            return None if active >= alpha else Lasso(0.0, theta, active, 0.0, 0.0, 0.0)
 
     def error(delta: float) -> float:
         """E[(x - x̂)²], written without subtracting σx² from itself at small Δ."""
@@ -253,39 +349,16 @@ def _lasso_at(
         w = v + sigma_x2
         t = theta * math.sqrt(v / w)
         # σx² + w E2(t) - 2σx² P(|z|>t), with 1 - P(|z|>t) - 2tφ(t) = E[z²; |z|<t]
-        lost = float(gammainc(1.5, 0.5 * t * t)) + t * t * _outside(t)
+        lost = float(gammainc(1.5, 0.5 * t * t)) + t * t * _tails(t)
         planted = sigma_x2 * lost + v * _e2(t)
         return (1.0 - rho_hat) * v * e2 + rho_hat * planted
 
-    if sigma_xi2 == 0.0:
-        slope = (rho_hat * (1.0 + theta**2) + (1.0 - rho_hat) * e2) / alpha
-        if slope <= 1.0:  # the map is concave: no other fixed point than perfect reconstruction
-            active = (1.0 - rho_hat) * _outside(theta) + rho_hat
-            if active >= alpha:
-                return None
-            return Lasso(0.0, theta, active, 0.0, 0.0, 0.0)
-    low = sigma_xi2 if sigma_xi2 > 0.0 else 1e-12 * power
-    high = power
-    while error(high) + sigma_xi2 > high:
-        high *= 4.0
-        if high > 1e30 * power:
-            return None
-    while error(low) + sigma_xi2 < low:
-        low *= 0.25
-    delta = float(
-        np.exp(
-            brentq(
-                lambda x: math.log(error(math.exp(x)) + sigma_xi2) - x,
-                math.log(low),
-                math.log(high),
-                xtol=1e-15,
-                rtol=1e-15,
-            )
-        )
-    )
+    delta = _fixed_point(error, sigma_xi2, sigma_xi2 + rho_hat * sigma_x2)
+    if delta is None:
+        return None
     v = delta / alpha
     t = theta * math.sqrt(v / (v + sigma_x2))
-    active = (1.0 - rho_hat) * _outside(theta) + rho_hat * _outside(t)
+    active = (1.0 - rho_hat) * _tails(theta) + rho_hat * _tails(t)
     if active >= alpha:
         return None
     shrink = 1.0 - active / alpha
@@ -297,3 +370,23 @@ def _lasso_at(
         mse=error(delta),
         delta=delta,
     )
+
+
+def _fixed_point(error: Callable[[float], float], sigma_xi2: float, power: float) -> float | None:
+    """Return the Δ with Δ = σξ² + error(Δ), or None if Δ diverges."""
+    low = sigma_xi2 if sigma_xi2 > 0.0 else 1e-12 * power
+    high = power
+    while error(high) + sigma_xi2 > high:
+        high *= 4.0
+        if high > 1e30 * power:
+            return None
+    while error(low) + sigma_xi2 < low:
+        low *= 0.25
+    log_delta = brentq(
+        lambda x: math.log(error(math.exp(x)) + sigma_xi2) - x,
+        math.log(low),
+        math.log(high),
+        xtol=1e-15,
+        rtol=1e-15,
+    )
+    return float(np.exp(log_delta))

@@ -1,12 +1,12 @@
-r"""Solver two: every branch at once, as a curve T(a).
+r"""Solve for all branches together, as a curve T(a).
 
-Put a instead of the temperature in front: at given a the saddle point is one equation for Δ,
+At given a, the saddle point is one equation for Δ,
 
     F(log Δ, log a) = log{σξ² + E[(x̂ - p h/√α)²]} - log Δ = 0,
 
-and the temperature comes out explicitly, T = (1/a - D)/S0 with D = E[p(1-p)h²]/(α-ρ)
-(docs/theory.md, section 3).  The zero set of F is followed by arclength, so folds are no obstacle;
-thermodynamic branches are the pieces with T > 0 between the extrema of T, which are the spinodals.
+and the temperature is explicit, T = (1/a - D)/S0 with D = E[p(1-p)h²]/(α-ρ) (docs/theory.md,
+section 3).  The zero set of F is followed by arclength, which passes through folds.  Thermodynamic
+branches are the segments with T > 0 between the extrema of T; these extrema are the spinodals.
 """
 
 from __future__ import annotations
@@ -21,20 +21,33 @@ from l0anneal.theory.channel import Channel, Model
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.roots import brentq
 
-#: The curve is drawn between these temperatures, in units of the variance of y.
+__all__ = [
+    "T_COLD",
+    "T_HOT",
+    "Point",
+    "Segment",
+    "between",
+    "curve",
+    "evaluate",
+    "smallest_root",
+    "trace",
+    "zero_between",
+]
+
+#: The curve is traced between these temperatures, in units of the variance of y.
 T_HOT = 1e6
 T_COLD = 1e-12
 
 _STEP = 0.2
 _MAX_POINTS = 4000
 
-#: Where a D - 1 exceeds this, the curve is far below T = 0 and does not return.
+#: Where a D - 1 exceeds this value, the curve is far below T = 0 and does not return.
 _DEEP = 8.0
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the curve: where, how hot, and dT/ds along the curve."""
+    """A point of the curve, with its temperature and dT/ds along the curve."""
 
     x: float  # log Δ
     log_a: float
@@ -51,10 +64,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of the curve on which T is positive and monotone, in the direction of growing s.
+    """A segment of the curve on which T is positive and monotone, in the direction of growing s.
 
-    ``cold_end`` and ``hot_end`` say what ends it: "spinodal", "zero" (T = 0 is reached at finite
-    a, where a D = 1), or "open" (the branch goes on beyond the temperatures drawn).
+    ``cold_end`` and ``hot_end`` name the kind of end: "spinodal", "zero" (T = 0 is reached at
+    finite a, where a D = 1), or "open" (the branch continues beyond the traced temperatures).
     """
 
     points: tuple[Point, ...]
@@ -64,26 +77,26 @@ class Segment:
 
     @property
     def t_low(self) -> float:
-        """Coldest temperature of the branch; zero when it reaches T = 0."""
+        """Lowest temperature of the branch; zero if the branch reaches T = 0."""
         low = min(self.points[0].temperature, self.points[-1].temperature)
         return 0.0 if self.cold_end != "spinodal" else low
 
     @property
     def t_high(self) -> float:
-        """Hottest temperature of the branch; infinite when it is open."""
+        """Highest temperature of the branch; infinite if the branch is open."""
         high = max(self.points[0].temperature, self.points[-1].temperature)
         return np.inf if self.hot_end == "open" else high
 
     def at(self, temperature: float) -> Point:
-        """The point of this branch at ``temperature``."""
+        """Return the point of this segment at ``temperature``."""
         heat = np.array([p.temperature for p in self.points])
         rising = heat[-1] > heat[0]
         order = heat if rising else heat[::-1]
         i = int(np.searchsorted(order, temperature))
         if (i == 0 and temperature < order[0]) or i == len(order):
             raise ValueError(
-                f"T={temperature:.6g} is outside this piece of the curve, "
-                f"{order[0]:.6g} to {order[-1]:.6g}"
+                f"T={temperature:.6g} is not on this segment of the curve, which runs from "
+                f"T={order[0]:.6g} to T={order[-1]:.6g}"
             )
         j = max(i, 1)
         first, second = (j - 1, j) if rising else (len(order) - 1 - j, len(order) - j)
@@ -94,7 +107,7 @@ class Segment:
         return zero_between(left, right, lambda p: p.temperature - temperature)
 
     def with_temperatures(self, temperatures: Iterable[float]) -> list[Point]:
-        """All points, and those at ``temperatures`` within this piece, in order along it."""
+        """Return all points, and those at ``temperatures`` on this segment, in order along it."""
         ends = sorted((self.points[0].temperature, self.points[-1].temperature))
         added = [self.at(t) for t in temperatures if ends[0] < t < ends[1]]
         rising = self.points[-1].temperature > self.points[0].temperature
@@ -104,7 +117,7 @@ class Segment:
 def evaluate(
     model: Model, x: float, log_a: float, direction: np.ndarray, guess: float | None = None
 ) -> tuple[float, Point]:
-    """F and the point at (log Δ, log a), its tangent oriented along ``direction``."""
+    """Return F and the point at (log Δ, log a), with the tangent oriented along ``direction``."""
     channel = Channel.at(model, float(np.exp(x)), float(np.exp(log_a)), guess)
     f = float(np.log(channel.delta_rhs) - x)
     (gx, ga), (dx, da) = channel.delta_gradient, channel.d_gradient
@@ -122,7 +135,7 @@ def evaluate(
 def _correct(
     model: Model, guess: np.ndarray, direction: np.ndarray, lam: float | None = None
 ) -> Point | None:
-    """Newton back to the curve within the line through ``guess`` across ``direction``."""
+    """Return to the curve by Newton, on the line through ``guess`` across ``direction``."""
     across = np.array([-direction[1], direction[0]])
     position = guess
     best = np.inf
@@ -132,7 +145,7 @@ def _correct(
         if abs(f) <= 1e-13 and abs(f) >= 0.5 * best:
             return point
         best = min(best, abs(f))
-        # The gradient of F is the tangent turned by a right angle, up to its length.
+        # Derivative of F along the line.
         gx, ga = point.channel.delta_gradient
         rhs = point.channel.delta_rhs
         rate = (gx / rhs - 1.0) * across[0] + ga / rhs * across[1]
@@ -145,7 +158,7 @@ def _correct(
 
 
 def between(left: Point, right: Point) -> Callable[[float], Point]:
-    """The curve between two neighbours, as a function of a fraction from 0 to 1."""
+    """Return the curve between two neighbours as a function of a fraction from 0 to 1."""
     chord = right.position - left.position
     length = float(np.hypot(*chord))
     direction = chord / length
@@ -153,7 +166,7 @@ def between(left: Point, right: Point) -> Callable[[float], Point]:
     model = left.channel.model
 
     def on_curve(u: float) -> Point:
-        # Cubic Hermite predictor: the curve's tangents are known at both ends.
+        # The tangents are known at both ends, so the predictor is a cubic Hermite polynomial.
         guess = (
             (1 + 2 * u) * (1 - u) ** 2 * left.position
             + u * (1 - u) ** 2 * t0
@@ -172,7 +185,7 @@ def between(left: Point, right: Point) -> Callable[[float], Point]:
 
 
 def zero_between(left: Point, right: Point, function: Callable[[Point], float]) -> Point:
-    """The point between two neighbours where ``function`` changes sign."""
+    """Return the point between two neighbours where ``function`` changes sign."""
     if function(left) == 0.0:
         return left
     if function(right) == 0.0:
@@ -191,13 +204,15 @@ def trace(
     t_cold: float = T_COLD,
     longest: float = _STEP,
 ) -> list[Point]:
-    """Follow F = 0 from ``start`` until the curve leaves the temperatures of interest."""
+    """Follow F = 0 from ``start`` until the curve leaves the range of temperatures."""
     a_cold = -np.log(model.s0 * t_cold)
     a_hot = -np.log(model.s0 * t_hot)
     x_top = np.log(model.infinite_temperature()[0]) + 8.0
     first = _correct(model, start, np.array([0.0, 1.0]))
     if first is None:
-        raise ConvergenceError(f"no start on the curve F=0 near log(Delta, a)={start} ({model})")
+        raise ConvergenceError(
+            f"found no point of the curve F=0 near log(Delta, a)={start} ({model})"
+        )
     _, first = evaluate(model, first.x, first.log_a, direction)
     points = [first]
     step = longest
@@ -209,7 +224,7 @@ def trace(
         if point is None or bend > 0.02:
             step *= 0.5
             if step < 1e-7 and last.temperature < 0.0:
-                return points  # not physical there, and nothing is read from it
+                return points  # this part has T < 0 and is not used
             if step < 1e-7:
                 raise ConvergenceError(
                     f"the curve F=0 could not be followed beyond Delta={np.exp(last.x):.6g}, "
@@ -220,7 +235,7 @@ def trace(
         if bend < 0.005:
             step = min(2.0 * step, longest)
         if len(points) > 10 and np.hypot(*(point.position - first.position)) < 0.5 * step:
-            points.append(first)  # a closed curve
+            points.append(first)  # the curve is closed
             return points
         outside = point.log_a > a_cold or point.log_a < a_hot - 1.0 or point.x > x_top
         if outside or -point.temperature * model.s0 * np.exp(point.log_a) > _DEEP:
@@ -229,7 +244,7 @@ def trace(
 
 
 def _split(points: list[Point], end: str = "open") -> list[Segment]:
-    """Cut a traced curve at its spinodals and where it crosses T = 0."""
+    """Cut a traced curve at its spinodals and where it crosses T = 0; keep the parts with T > 0."""
     marked: list[tuple[Point, str]] = [(points[0], end)]
     for left, right in pairwise(points):
         cuts = []
@@ -266,7 +281,7 @@ def _segment(run: list[tuple[Point, str]]) -> Segment:
 
 
 def _is_stable(point: Point) -> bool:
-    """Whether the iteration at fixed T is attracted: both eigenvalues of its map below one."""
+    """Whether iteration at fixed T converges here: both eigenvalues of the map are below one."""
     channel = point.channel
     slope = -channel.a * channel.d_rhs  # ∂log a/∂log D at fixed T
     gx, ga = (g / channel.delta_rhs for g in channel.delta_gradient)
@@ -276,9 +291,9 @@ def _is_stable(point: Point) -> bool:
 
 
 def smallest_root(model: Model, log_a: float) -> np.ndarray | None:
-    """(log Δ, log a) of the smallest Δ with F = 0 at this a, below the hot value of Δ.
+    """Return (log Δ, log a) at the smallest Δ with F = 0, or None if that is above Δ(T = ∞).
 
-    F > 0 as Δ → 0, so the search climbs from there to the first change of sign.
+    F > 0 as Δ → 0, so the search increases Δ until the sign changes.
     """
     top = float(np.log(model.infinite_temperature()[0]))
     along = np.array([0.0, 1.0])
@@ -300,7 +315,7 @@ def smallest_root(model: Model, log_a: float) -> np.ndarray | None:
 
 
 def curve(model: Model) -> list[Segment]:
-    """All pieces of the curve with T > 0, from the high-temperature end to the planted one."""
+    """Return all segments with T > 0, from the high-temperature end to the planted end."""
     delta, d = model.infinite_temperature()
     start = np.array([np.log(delta), -np.log(T_HOT * model.s0 + d)])
     up, down = np.array([0.0, 1.0]), np.array([0.0, -1.0])
@@ -310,7 +325,7 @@ def curve(model: Model) -> list[Segment]:
     cold = -np.log(model.s0 * T_COLD)
     if not model.planted or points[-1].log_a > cold:
         return segments
-    # The planted branch may be a piece of its own, not joined to the hot one even below T = 0.
+    # The planted branch may be a separate curve, not joined to the hot one even below T = 0.
     known = np.array([p.position for p in points])
     for log_a in np.arange(cold - 0.5, points[0].log_a, -1.0):
         root = smallest_root(model, float(log_a))
@@ -320,7 +335,7 @@ def curve(model: Model) -> list[Segment]:
             continue
         piece = trace(model, root, up)
         if piece[-1] is piece[0]:
-            # An island: cut it open where it is coldest, below T = 0 or at a spinodal.
+            # Cut a closed curve at its coldest point, which is below T = 0 or at a spinodal.
             coldest = min(range(len(piece) - 1), key=lambda i: piece[i].temperature)
             piece = piece[coldest:-1] + piece[: coldest + 1]
             segments += _split(piece, end="spinodal")
@@ -328,7 +343,7 @@ def curve(model: Model) -> list[Segment]:
             piece = [_reverse(p) for p in trace(model, root, down)[:0:-1]] + piece
             segments += _split(piece)
         known = np.concatenate((known, [p.position for p in piece]))
-    # The hot piece first, then towards the planted state.
+    # Order: first the hot curve, then the others by decreasing Δ, towards the planted state.
     return segments[:hot] + sorted(segments[hot:], key=lambda s: -min(p.x for p in s.points))
 
 

@@ -1,6 +1,6 @@
-r"""Where can it work: recovery limits over ρ̂, and which ρ keep the metastable state away.
+r"""Recovery limits over ρ̂, and the range of ρ that has no metastable state.
 
-Noiseless throughout (docs/theory.md, section 9).
+Everything in this module is for problems without noise (docs/theory.md, section 9).
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from l0anneal.theory.roots import brentq, minimum
 if TYPE_CHECKING:
     import xarray
 
-#: The hot curve is searched for a metastable state between these, in units of the variance of y.
+__all__ = ["Metastability", "metastability", "phase_diagram"]
+
+#: Temperatures between which a metastable state is searched, in units of the variance of y.
 _T_HOT, _T_COLD = 10.0, 1e-9
 
 
 def phase_diagram(rho_hat: Iterable[float] | None = None) -> xarray.Dataset:
-    """The least α at which x̂ is recovered, over ρ̂, for three methods.
+    """Compute the smallest α at which each of three methods recovers x̂, as functions of ρ̂.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def phase_diagram(rho_hat: Iterable[float] | None = None) -> xarray.Dataset:
     -------
     xarray.Dataset
         ``alpha_l0`` (exhaustive search, α = ρ̂), ``alpha_bayes`` (Bayes-optimal message passing
-        told the prior), ``alpha_l1`` (basis pursuit), over ``rho_hat``.
+        that knows the prior) and ``alpha_l1`` (basis pursuit), over ``rho_hat``.
 
     Examples
     --------
@@ -60,19 +62,28 @@ def phase_diagram(rho_hat: Iterable[float] | None = None) -> xarray.Dataset:
 
 @dataclass(frozen=True)
 class Metastability:
-    """Which selected fractions ρ have a metastable state beside the planted one.
+    """The selected fractions ρ that have a metastable state beside the planted one.
 
     Attributes
     ----------
     alpha, rho_hat : float
+        Parameters of the problem.
     onset : float or None
-        Two branches coexist for ρ above this value; None when they never do below α.
-        Equal to ``rho_hat`` when they always do.
+        Two branches coexist for ρ above this value.  It is None if they do not coexist for any
+        ρ < α, and equal to ``rho_hat`` if they coexist for every ρ.
     onset_temperature : float or None
-        Where they begin to coexist, in units of σx² (None when ``onset`` is None or ``rho_hat``).
+        Temperature at which the branches begin to coexist at ρ = ``onset``, in units of σx².  It
+        is None if ``onset`` is None or ``rho_hat``.
     trapped : float or None
-        For ρ above this value the cooled branch lasts down to T = 0: slow cooling does not find
-        x̂.  Between ``onset`` and this value it ends at a spinodal and falls to the planted state.
+        For ρ above this value the cooled branch continues to T = 0, and slow cooling does not find
+        x̂.  Between ``onset`` and this value the cooled branch ends at a spinodal, and slow cooling
+        reaches the planted state.
+
+    Examples
+    --------
+    >>> limits = metastability(0.6, 0.5)
+    >>> limits.onset, limits.trapped
+    (0.5, 0.5)
     """
 
     alpha: float
@@ -84,17 +95,33 @@ class Metastability:
 
 @cache
 def metastability(alpha: float, rho_hat: float) -> Metastability:
-    """Which ρ between ρ̂ and α are free of the metastable state, without noise.
+    """Find which ρ between ρ̂ and α have no metastable state, without noise.
+
+    A call takes some seconds unless every ρ has a metastable state.
+
+    Parameters
+    ----------
+    alpha : float
+        Measurements per column, M/N; at most 1.
+    rho_hat : float
+        Fraction of columns in the planted support, 0 < ρ̂ < α.
+
+    Returns
+    -------
+    Metastability
 
     Examples
     --------
-    >>> limits = metastability(0.75, 0.5)
-    >>> print(f"{limits.onset:.5f} {limits.onset_temperature:.3e} {limits.trapped:.4f}")
-    0.59478 2.171e-03 0.6179
+    Below the threshold of Bayes-optimal message passing, every ρ has a metastable state:
+
+    >>> limits = metastability(0.6, 0.5)
+    >>> limits.onset == limits.rho_hat
+    True
     """
     if not 0.0 < rho_hat < alpha <= 1.0:
         raise ValueError(
-            f"0 < rho_hat < alpha <= 1 is needed, got rho_hat={rho_hat}, alpha={alpha}"
+            "alpha and rho_hat must satisfy 0 < rho_hat < alpha <= 1; "
+            f"got rho_hat={rho_hat!r} and alpha={alpha!r}"
         )
 
     def hot(rho: float) -> list[Point]:
@@ -124,9 +151,10 @@ def metastability(alpha: float, rho_hat: float) -> Metastability:
 
 
 def _steepest(points: list[Point]) -> tuple[float, float]:
-    """Largest d log T/ds along the hot curve, and T there; (1, 0) when T = 0 is crossed.
+    """Return the largest d log T/ds along the hot curve, and T at that point.
 
-    It is negative while T falls all the way, and zero where two spinodals are born.
+    The slope is negative if T decreases along the whole curve, and zero where two spinodals
+    appear.  A curve that crosses T = 0 gives (1, 0).
     """
     model = points[0].channel.model
     if (
@@ -152,7 +180,7 @@ def _steepest(points: list[Point]) -> tuple[float, float]:
 
 
 def _coldest(points: list[Point]) -> float:
-    """A S0 T at the first minimum of T along the hot curve; negative once T = 0 is crossed."""
+    """Return a S0 T at the first minimum of T along the hot curve; negative below T = 0."""
     model = points[0].channel.model
     for left, right in pairwise(points):
         if left.slope < 0.0 <= right.slope:

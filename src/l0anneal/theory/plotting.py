@@ -1,7 +1,4 @@
-"""Figures of the theory, on the caller's axes.
-
-Colours are Okabe and Ito's, told apart with any kind of colour vision.
-"""
+"""Figures of the theory, on axes of the caller or on new ones."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from l0anneal._util.figures import COLORS
 from l0anneal.theory.phases import phase_diagram
 from l0anneal.theory.replica import ReplicaSymmetric
 from l0anneal.theory.rsb import ground_state
@@ -18,15 +16,14 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+__all__ = ["STYLES", "default_range", "plot_curves", "plot_phase_diagram"]
 
 #: Colour, line style and width of each branch.
 STYLES: dict[str, dict[str, Any]] = {
-    "equilibrium": {"color": BLACK, "linestyle": "-", "linewidth": 2.6},
-    "cooled": {"color": VERMILION, "linestyle": "--", "linewidth": 1.6},
-    "planted": {"color": SKY, "linestyle": "-.", "linewidth": 1.6},
-    "unstable": {"color": PURPLE, "linestyle": ":", "linewidth": 1.4},
+    "equilibrium": {"color": COLORS["black"], "linestyle": "-", "linewidth": 2.6},
+    "cooled": {"color": COLORS["red"], "linestyle": "--", "linewidth": 1.6},
+    "planted": {"color": COLORS["sky"], "linestyle": "-.", "linewidth": 1.6},
+    "unstable": {"color": COLORS["purple"], "linestyle": ":", "linewidth": 1.4},
 }
 
 _PANELS = (
@@ -43,19 +40,28 @@ def plot_curves(
     *,
     temperatures: Sequence[float] | None = None,
 ) -> list[Axes]:
-    """Draw ε, MSE, s and g against temperature, every branch.
+    """Plot ε, MSE, s and g of every branch against temperature.
 
     Parameters
     ----------
     theory : ReplicaSymmetric
+        The problem.
     axs : sequence of four matplotlib axes, optional
-        A new 2 × 2 figure is made when None.
+        Axes to draw on; by default a new figure with 2 × 2 axes.
     temperatures : sequence of float, optional
-        The range drawn is from the least to the largest.
+        The plot extends from the smallest to the largest of these temperatures.  By default the
+        range shows the transition and the freezing point, if there are any.
 
     Returns
     -------
     list of matplotlib axes
+
+    Examples
+    --------
+    >>> from l0anneal.theory import ReplicaSymmetric
+    >>> axs = plot_curves(ReplicaSymmetric(0.8, 0.4, rho_hat=0.2), temperatures=(1e-3, 1))
+    >>> axs[0].get_ylabel()
+    'distortion ε = E/M'
     """
     if axs is None:
         import matplotlib.pyplot as plt
@@ -64,7 +70,7 @@ def plot_curves(
         axs = list(grid.ravel())
     axs = list(np.ravel(np.asarray(axs, dtype=object)))
     if len(axs) != 4:
-        raise ValueError(f"four axes are needed, got {len(axs)}")
+        raise ValueError(f"axs must be four matplotlib axes; got {len(axs)}")
     low, high = default_range(theory)
     if temperatures is not None:
         low, high = float(min(temperatures)), float(max(temperatures))
@@ -77,20 +83,17 @@ def plot_curves(
         for text, (at, style) in landmarks.items():
             if low < at < high:
                 ax.axvline(at, linewidth=1.0, label=text, zorder=1, **style)
-        if not logarithmic:
-            ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
-        ax.set_xscale("log")
-        ax.set_xlim(low, high)
         values = np.concatenate([data[name].values for data in curves.values()])
-        if logarithmic and np.nanmax(values) > 10.0 * np.nanmin(values):
-            ax.set_yscale("log")
-        ax.set_ylabel(label)
-        ax.grid(True, color="0.92", linewidth=0.6)
-        ax.set_axisbelow(True)
+        _finish_panel(ax, label, values, logarithmic)
+        ax.set_xlim(low, high)
     floor = _floor(theory)
     if floor is not None:
         axs[0].axhline(
-            floor, color=PURPLE, linestyle=(0, (1, 1)), linewidth=1.6, label="ground state, 1RSB"
+            floor,
+            color=COLORS["purple"],
+            linestyle=(0, (1, 1)),
+            linewidth=1.6,
+            label="ground state, 1RSB",
         )
     if theory.rho_hat * theory.sigma_x2 == 0.0:
         axs[1].set_ylabel("squared coefficients ‖x‖² per column")
@@ -100,11 +103,23 @@ def plot_curves(
     return axs
 
 
+def _finish_panel(ax: Axes, label: str, values: np.ndarray, logarithmic: bool) -> None:
+    """Set scales, label and grid of one panel."""
+    if not logarithmic:
+        ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
+    elif np.nanmax(values) > 10.0 * np.nanmin(values):
+        ax.set_yscale("log")
+    ax.set_xscale("log")
+    ax.set_ylabel(label)
+    ax.grid(True, color="0.92", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
 def _curves(theory: ReplicaSymmetric, t: np.ndarray) -> dict[str, xarray.Dataset]:
-    """Every branch on its own range of ``t``; equilibrium in two pieces around a transition."""
+    """Return every branch where it exists within ``t``, and equilibrium with a gap at T_c."""
     transition, frozen = theory.transition(), theory.freezing("cooled")
     if theory.spinodals().planted is None:
-        # Below s = 0 replica symmetry counts less than one support: nothing is drawn there.
+        # Below the freezing point replica symmetry counts fewer than one support: draw nothing.
         stop = 0.0 if frozen is None else frozen.temperature
         return {"equilibrium": theory.curve([stop, *t[t > stop]] if stop > t[0] else t)}
     if transition is None:
@@ -117,7 +132,8 @@ def _curves(theory: ReplicaSymmetric, t: np.ndarray) -> dict[str, xarray.Dataset
             theory.curve([*t[t < at], at * (1.0 - 1e-9)], "planted"),
             theory.curve([at * (1.0 + 1e-9), *t[t > at]], "cooled"),
         ]
-        gap = pieces[0].isel(temperature=[-1]).map(lambda v: v * np.nan)  # no line across the jump
+        # A NaN between the two parts keeps matplotlib from connecting them across the jump.
+        gap = pieces[0].isel(temperature=[-1]).map(lambda v: v * np.nan)
         equilibrium = xarray.concat([pieces[0], gap, pieces[1]], dim="temperature")
     full = theory.branches(t[::3])
     inside = (full.temperature >= t[0]) & (full.temperature <= t[-1])
@@ -130,23 +146,23 @@ def _curves(theory: ReplicaSymmetric, t: np.ndarray) -> dict[str, xarray.Dataset
 
 
 def _landmarks(theory: ReplicaSymmetric) -> dict[str, tuple[float, dict]]:
-    """Temperatures worth a vertical line, with their labels and styles."""
+    """Return the temperatures to mark with a vertical line: label to (temperature, style)."""
     found: dict[str, tuple[float, dict]] = {}
     transition, frozen = theory.transition(), theory.freezing("cooled")
     unstable = theory.at_instability("cooled")
     if transition is not None:
-        found["transition T_c"] = (transition.temperature, {"color": GREEN})
+        found["transition T_c"] = (transition.temperature, {"color": COLORS["green"]})
     if unstable is not None:
-        style = {"color": ORANGE, "linestyle": (0, (4, 2))}
+        style = {"color": COLORS["orange"], "linestyle": (0, (4, 2))}
         found["RS unstable to the left"] = (unstable.temperature, style)
     if frozen is not None:
         name = "freezing, s = 0" if transition is None else "freezing of the cooled branch"
-        found[name] = (frozen.temperature, {"color": BLUE, "linestyle": (0, (6, 2))})
+        found[name] = (frozen.temperature, {"color": COLORS["blue"], "linestyle": (0, (6, 2))})
     return found
 
 
 def _floor(theory: ReplicaSymmetric) -> float | None:
-    """ε of the 1RSB ground state, where replica symmetry fails before it freezes."""
+    """Return ε of the 1RSB ground state if replica symmetry is unstable at the freezing point."""
     frozen, unstable = theory.freezing("cooled"), theory.at_instability("cooled")
     if frozen is None or unstable is None or frozen.at_stable:
         return None
@@ -154,7 +170,7 @@ def _floor(theory: ReplicaSymmetric) -> float | None:
 
 
 def default_range(theory: ReplicaSymmetric) -> tuple[float, float]:
-    """A range of temperatures that shows what there is to see."""
+    """Return a range of temperatures that contains the transition and the freezing point."""
     unit = theory.variance
     transition, frozen = theory.transition(), theory.freezing("cooled")
     low = 1e-5 * unit
@@ -173,15 +189,27 @@ def plot_phase_diagram(
     data: xarray.Dataset | None = None,
     points: Sequence[tuple[float, float]] = (),
 ) -> Axes:
-    """Draw the recovery limits α(ρ̂) of exhaustive search, message passing and l1.
+    """Plot the recovery limits α(ρ̂) of exhaustive search, message passing and l1.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
+        Axes to draw on; by default those of a new figure.
     data : xarray.Dataset, optional
-        What :func:`phase_diagram` returned; computed when None.
+        The result of :func:`phase_diagram`; computed if not given.
     points : sequence of (rho_hat, alpha), optional
         Problems to mark.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from l0anneal.theory import phase_diagram
+    >>> ax = plot_phase_diagram(data=phase_diagram([0.0, 0.5, 1.0]), points=[(0.5, 0.75)])
+    >>> ax.get_title()
+    'Least α for noiseless recovery'
     """
     if ax is None:
         import matplotlib.pyplot as plt
@@ -191,18 +219,33 @@ def plot_phase_diagram(
     rho_hat = data.rho_hat.values
     alpha_l0, bayes, l1 = (data[f"alpha_{k}"].values for k in ("l0", "bayes", "l1"))
     ax.fill_between(rho_hat, 0.0, alpha_l0, color="0.88", linewidth=0)
-    ax.fill_between(rho_hat, l1, 1.0, color=BLUE, alpha=0.10, linewidth=0)
-    ax.plot(rho_hat, l1, color=BLUE, linewidth=2.0, label="l1 (basis pursuit)")
+    ax.fill_between(rho_hat, l1, 1.0, color=COLORS["blue"], alpha=0.10, linewidth=0)
+    ax.plot(rho_hat, l1, color=COLORS["blue"], linewidth=2.0, label="l1 (basis pursuit)")
     ax.plot(
-        rho_hat, bayes, color=VERMILION, linestyle="--", linewidth=2.0, label="Bayes-optimal AMP"
+        rho_hat,
+        bayes,
+        color=COLORS["red"],
+        linestyle="--",
+        linewidth=2.0,
+        label="Bayes-optimal AMP",
     )
-    ax.plot(rho_hat, alpha_l0, color=BLACK, linestyle="-.", linewidth=2.0, label="l0 (α = ρ̂)")
-    ax.text(0.72, 0.32, "no method can", ha="center", color="0.25")
-    ax.text(0.17, 0.86, "l1 succeeds", ha="center", color=BLUE)
+    ax.plot(
+        rho_hat, alpha_l0, color=COLORS["black"], linestyle="-.", linewidth=2.0, label="l0 (α = ρ̂)"
+    )
+    ax.text(0.72, 0.32, "no method succeeds", ha="center", color="0.25")
+    ax.text(0.17, 0.86, "l1 succeeds", ha="center", color=COLORS["blue"])
     for rho, alpha in points:
-        ax.plot(rho, alpha, marker="o", color=GREEN, markersize=8, linestyle="none")
+        ax.plot(rho, alpha, marker="o", color=COLORS["green"], markersize=8, linestyle="none")
     if points:
-        ax.plot([], [], marker="o", color=GREEN, markersize=8, linestyle="none", label="problem")
+        ax.plot(
+            [],
+            [],
+            marker="o",
+            color=COLORS["green"],
+            markersize=8,
+            linestyle="none",
+            label="problem",
+        )
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.0)
     ax.set_aspect("equal")

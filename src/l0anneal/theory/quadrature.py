@@ -1,9 +1,9 @@
-"""Gaussian averages of functions with a step: composite Gauss-Legendre panels.
+"""Gaussian averages of functions with a narrow step, by composite Gauss-Legendre quadrature.
 
-The averages of replica theory are E[f(z)], z standard normal, where f contains the sigmoid
-p(z) = sigmoid(Λ + A z²/2).  That sigmoid is a narrow dip around z = 0 when A is large and a narrow
-step at z = sqrt(-2Λ/A) when Λ is very negative, so the panels follow both (docs/theory.md,
-section 5).  Gauss-Hermite rules fail there.
+The averages of replica theory are E[f(z)] over a standard normal z, where f contains the sigmoid
+p(z) = sigmoid(Λ + A z²/2).  The sigmoid has a narrow dip around z = 0 when A is large and a narrow
+step at z = sqrt(-2Λ/A) when Λ is very negative.  The panels are refined around both
+(docs/theory.md, section 5); a Gauss-Hermite rule resolves neither.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Z_MAX", "Array", "composite", "even_gaussian", "sigmoid_grid", "sigmoid_panels"]
+
 Array = NDArray[np.float64]
 
-#: Beyond twelve standard deviations the Gaussian weight is 5e-32.
+#: Integrals end at twelve standard deviations, where the Gaussian weight is 5e-32.
 Z_MAX = 12.0
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -24,7 +26,7 @@ _STEP = np.concatenate((-_STEP[:0:-1], _STEP))
 
 
 def composite(breaks: Array) -> tuple[Array, Array]:
-    """Nodes and weights of ∫ f(z) dz over sorted panel boundaries, 16 points in each panel."""
+    """Return nodes and weights of ∫ f(z) dz, with 16 points between neighbouring ``breaks``."""
     left, width = breaks[:-1], np.diff(breaks)
     keep = width > 0.0
     left, half = left[keep], 0.5 * width[keep]
@@ -33,7 +35,7 @@ def composite(breaks: Array) -> tuple[Array, Array]:
 
 
 def even_gaussian(breaks: Array) -> tuple[Array, Array]:
-    """Nodes z ≥ 0 and weights of E[f(z)] for even f and standard normal z.
+    """Return nodes z ≥ 0 and weights of E[f(z)] for even f and standard normal z.
 
     Examples
     --------
@@ -46,10 +48,10 @@ def even_gaussian(breaks: Array) -> tuple[Array, Array]:
 
 
 def sigmoid_grid(gain: float, offset: float) -> tuple[Array, Array, Array]:
-    """(z², weights, exponent) of E[f(z)] for even f, with exponent = offset + gain z²/2.
+    """Return z², weights and offset + gain z²/2 on the nodes of E[f(z)] for even f.
 
-    Around a step at z0 the exponent is gain (z-z0)(z+z0)/2 with z-z0 exact.  The difference of
-    two large numbers would cost digits where the step is narrow compared with z0.
+    Around a step at z0 the exponent is computed as gain (z-z0)(z+z0)/2 with an exact z-z0,
+    because offset + gain z²/2 loses digits where the step is narrow compared with z0.
     """
     breaks = sigmoid_panels(gain, offset)
     step = np.sqrt(-2.0 * offset / gain) if gain > 0.0 > offset else np.inf
@@ -65,7 +67,7 @@ def sigmoid_grid(gain: float, offset: float) -> tuple[Array, Array, Array]:
 
 
 def sigmoid_panels(gain: float, offset: float) -> Array:
-    """Panel boundaries in [0, 12] that resolve sigmoid(offset + gain z²/2)."""
+    """Return panel boundaries in [0, 12] that resolve sigmoid(offset + gain z²/2)."""
     parts = [_UNIT]
     if gain > 0.0:
         parts.append(_DIP / np.sqrt(gain))

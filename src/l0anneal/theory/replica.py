@@ -1,21 +1,27 @@
 r"""Replica-symmetric thermodynamics of sparse approximation.
 
-Supports c with ρN columns are weighted by exp(-μ E(c)), E(c) the least-squares distortion of the
-support.  In the limit N → ∞ at fixed α = M/N the thermodynamics follows from two order parameters
-(docs/theory.md, sections 1 to 4).
+A support c of ρN columns has the weight exp(-μ E(c)), where E(c) = min_x ½‖y - A(c∘x)‖².  In the
+limit N → ∞ at fixed α = M/N, the thermodynamics follows from two order parameters (docs/theory.md,
+sections 1 to 4).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from l0anneal.theory.channel import Model
+from l0anneal.theory.checks import (
+    check_fraction,
+    check_selection,
+    check_signal_or_noise,
+    check_variance,
+)
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.fixed_temperature import Ladder
 from l0anneal.theory.parametric import Segment, curve
@@ -25,11 +31,13 @@ from l0anneal.theory.states import Spinodals, State, Transition, dataset, observ
 if TYPE_CHECKING:
     import xarray
 
+__all__ = ["BRANCHES", "T_MAX", "T_MIN", "Branch", "Method", "ReplicaSymmetric"]
+
 BRANCHES = ("equilibrium", "cooled", "planted")
 Branch = Literal["equilibrium", "cooled", "planted"]
 Method = Literal["fixed temperature", "parametric"]
 
-#: Temperatures served, in units of the variance of one component of y.
+#: Range of temperatures that the solvers accept, in units of the variance of one component of y.
 T_MIN, T_MAX = 1e-11, 1e6
 
 
@@ -37,17 +45,17 @@ T_MIN, T_MAX = 1e-11, 1e6
 class ReplicaSymmetric:
     r"""Replica-symmetric theory of min ½‖y - Ax‖² over supports of ρN columns.
 
-    y = A x̂ + ξ with A_ij ~ N(0, 1/N), M = αN rows, a fraction ρ̂ of the x̂_i drawn from N(0, σx²)
-    and the others zero, ξ_i ~ N(0, σξ²).
+    The problem is y = A x̂ + ξ with M = αN rows, A_ij ~ N(0, 1/N) and ξ_i ~ N(0, σξ²).  A fraction
+    ρ̂ of the x̂_i is drawn from N(0, σx²); the others are zero.
 
     Parameters
     ----------
     alpha : float
         Measurements per column, M/N.
     rho : float
-        Selected fraction of columns, 0 < ρ < α.
+        Fraction of columns in the support, 0 < ρ < α.
     rho_hat : float, default=0
-        Fraction of columns that carry the planted signal.
+        Fraction of columns in the planted support.
     sigma_x2 : float, default=1
         Variance of the planted coefficients.
     sigma_xi2 : float, default=0
@@ -55,9 +63,9 @@ class ReplicaSymmetric:
 
     Notes
     -----
-    Three branches have names.  ``"cooled"`` is what slow cooling from high temperature follows,
-    ``"planted"`` is what slow heating from the planted solution follows, ``"equilibrium"`` is the
-    one of larger free entropy.  Without a transition all three are the same curve.
+    There are three branches.  Slow cooling from high temperature follows ``"cooled"``, slow heating
+    from the planted solution follows ``"planted"``, and ``"equilibrium"`` is the one of these with
+    the larger free entropy.  Without a transition all three are the same curve.
 
     Examples
     --------
@@ -76,46 +84,29 @@ class ReplicaSymmetric:
     sigma_xi2: float = 0.0
 
     def __post_init__(self) -> None:
-        """Validate, once and here."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not math.isfinite(value):
-                raise ValueError(f"{field.name} must be a finite number, got {value!r}")
-        if not self.alpha > 0.0:
-            raise ValueError(f"alpha > 0 is needed, got alpha={self.alpha}")
-        if not 0.0 < self.rho < 1.0:
-            raise ValueError(f"0 < rho < 1 is needed, got rho={self.rho}")
-        if not self.rho < self.alpha:
-            raise ValueError(
-                f"rho < alpha is needed (fewer selected columns than measurements), "
-                f"got rho={self.rho}, alpha={self.alpha}"
-            )
-        if not 0.0 <= self.rho_hat <= 1.0:
-            raise ValueError(f"0 <= rho_hat <= 1 is needed, got rho_hat={self.rho_hat}")
-        if self.sigma_x2 < 0.0:
-            raise ValueError(f"the variance sigma_x2 >= 0 is needed, got {self.sigma_x2}")
-        if self.sigma_xi2 < 0.0:
-            raise ValueError(f"the variance sigma_xi2 >= 0 is needed, got {self.sigma_xi2}")
-        if not self.variance > 0.0:
-            raise ValueError(
-                "there is no signal and no noise at all: rho_hat*sigma_x2 + sigma_xi2 > 0 is needed"
-            )
+        """Validate the parameters."""
+        check_selection(self.alpha, self.rho)
+        check_fraction("rho_hat", self.rho_hat)
+        check_variance("sigma_x2", self.sigma_x2)
+        check_variance("sigma_xi2", self.sigma_xi2)
+        check_signal_or_noise(self.rho_hat, self.sigma_x2, self.sigma_xi2)
 
     @property
     def variance(self) -> float:
         """P = σξ² + ρ̂ σx², the variance of one component of y."""
         return self.sigma_xi2 + self.rho_hat * self.sigma_x2
 
-    # -- the curve and its pieces ------------------------------------------------------------
+    # -- the curve and its segments ----------------------------------------------------------
 
     @cached_property
-    def _model(self) -> Model:
+    def model(self) -> Model:
+        """The parameters in units of :attr:`variance`, as the solvers use them."""
         p = self.variance
         return Model(self.alpha, self.rho, self.rho_hat, self.sigma_x2 / p, self.sigma_xi2 / p)
 
     @cached_property
     def _segments(self) -> list[Segment]:
-        return curve(self._model)
+        return curve(self.model)
 
     @cached_property
     def _stable(self) -> list[Segment]:
@@ -127,8 +118,8 @@ class ReplicaSymmetric:
         middle = points[len(points) // 2]
         start = (middle.temperature, np.log(np.array([middle.channel.delta, middle.channel.d_rhs])))
         return {
-            "cooled": Ladder(self._model, planted=False),
-            "planted": Ladder(self._model, planted=True, start=start),
+            "cooled": Ladder(self.model, planted=False),
+            "planted": Ladder(self.model, planted=True, start=start),
         }
 
     def _segment(self, branch: str) -> Segment:
@@ -136,9 +127,12 @@ class ReplicaSymmetric:
 
     def _check_branch(self, branch: str) -> None:
         if branch not in BRANCHES:
-            raise ValueError(f"branch must be one of {', '.join(BRANCHES)}, got {branch!r}")
-        if branch == "planted" and not self._model.planted:
-            raise ValueError("there is no planted branch: rho_hat*sigma_x2 = 0")
+            raise ValueError(f"branch must be one of {', '.join(BRANCHES)}; got {branch!r}")
+        if branch == "planted" and not self.model.planted:
+            raise ValueError(
+                f"there is no planted branch without a planted signal; got rho_hat={self.rho_hat!r} "
+                f"and sigma_x2={self.sigma_x2!r}. Use the cooled branch"
+            )
 
     def _check_range(self, temperature: float, branch: str) -> None:
         segment = self._segment(branch)
@@ -146,12 +140,12 @@ class ReplicaSymmetric:
         if t >= segment.t_high:
             raise ValueError(
                 f"the {branch} branch ends at its spinodal T={segment.t_high * self.variance:.7g}; "
-                f"T={temperature:.7g} lies above it"
+                f"got T={temperature:.7g}. Choose a lower temperature or another branch"
             )
         if t <= segment.t_low:
             raise ValueError(
                 f"the {branch} branch ends at its spinodal T={segment.t_low * self.variance:.7g}; "
-                f"T={temperature:.7g} lies below it"
+                f"got T={temperature:.7g}. Choose a higher temperature or another branch"
             )
 
     # -- states ------------------------------------------------------------------------------
@@ -163,23 +157,34 @@ class ReplicaSymmetric:
         *,
         method: Method = "fixed temperature",
     ) -> State:
-        """The state at a temperature.
+        """Return the state at one temperature.
 
         Parameters
         ----------
         temperature : float
             T = 1/μ, between 1e-11 and 1e6 times the variance of y.
         branch : {"equilibrium", "cooled", "planted"}
+            The branch to follow.
         method : {"fixed temperature", "parametric"}
-            Two independent solvers.  The parametric one loses digits on a metastable branch at
-            very small T, where T is a difference of nearly equal numbers.
+            Which of two independent solvers to use.  The parametric one loses digits on a
+            metastable branch at very small T, where T is a difference of nearly equal numbers.
+
+        Returns
+        -------
+        State
 
         Raises
         ------
         ValueError
-            Outside the range of the branch; the message names the spinodal.
+            If the branch does not exist at this temperature; the message names the spinodal.
         ConvergenceError
-            When the solver does not reach its tolerance.
+            If the solver does not reach its tolerance.
+
+        Examples
+        --------
+        >>> state = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1).at(0.2)
+        >>> print(f"{state.distortion:.6f} {state.entropy:.6f}")
+        0.064855 0.313185
         """
         self._check_branch(branch)
         temperature = float(temperature)
@@ -187,10 +192,10 @@ class ReplicaSymmetric:
         if not low <= temperature <= high:
             raise ValueError(
                 f"temperature must lie between {low:.3g} and {high:.3g} (1e-11 and 1e6 times the "
-                f"variance of y), got {temperature}"
+                f"variance of y); got {temperature}"
             )
         if method not in ("fixed temperature", "parametric"):
-            raise ValueError(f"unknown method {method!r}")
+            raise ValueError(f"method must be 'fixed temperature' or 'parametric'; got {method!r}")
         if branch == "equilibrium":
             return self._equilibrium(temperature, method)
         self._check_range(temperature, branch)
@@ -220,24 +225,49 @@ class ReplicaSymmetric:
     def curve(
         self, temperatures: Iterable[float], branch: Branch = "equilibrium"
     ) -> xarray.Dataset:
-        """States at many temperatures, as a dataset over the coordinate ``temperature``."""
-        states = [self.at(float(t), branch) for t in np.asarray(list(temperatures), dtype=float)]
-        return dataset(states, "temperature", {**asdict(self), "branch": branch})
-
-    def branches(self, temperatures: Iterable[float] = ()) -> xarray.Dataset:
-        """The whole parametric curve T(a): every branch, the unstable one too.
+        """Return the states at many temperatures.
 
         Parameters
         ----------
-        temperatures : iterable of float, optional
-            Points to add on every branch that has this temperature.
+        temperatures : iterable of float
+            Temperatures, in any order.
+        branch : {"equilibrium", "cooled", "planted"}
+            The branch to follow.
 
         Returns
         -------
         xarray.Dataset
-            Over ``point``, from the high-temperature end on, with the coordinates ``a``,
-            ``temperature`` and ``branch`` ("cooled", "unstable", "planted", or "stable" for a
-            third stable piece).
+            The fields of :class:`State` over the coordinate ``temperature``.
+
+        Examples
+        --------
+        >>> data = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1).curve([1.0, 0.2])
+        >>> data.distortion.values.round(6).tolist()
+        [0.201744, 0.064855]
+        """
+        states = [self.at(float(t), branch) for t in np.asarray(list(temperatures), dtype=float)]
+        return dataset(states, "temperature", {**asdict(self), "branch": branch})
+
+    def branches(self, temperatures: Iterable[float] = ()) -> xarray.Dataset:
+        """Return the whole parametric curve T(a): every branch, including the unstable one.
+
+        Parameters
+        ----------
+        temperatures : iterable of float, optional
+            Temperatures at which to add a point to every branch that contains them.
+
+        Returns
+        -------
+        xarray.Dataset
+            The fields of :class:`State` over ``point``, which starts at the high-temperature end,
+            with the coordinates ``a``, ``temperature`` and ``branch`` ("cooled", "unstable",
+            "planted", or "stable" for a third stable segment).
+
+        Examples
+        --------
+        >>> data = ReplicaSymmetric(0.75, 0.65, rho_hat=0.5).branches()
+        >>> sorted(set(data.branch.values.tolist()))
+        ['cooled', 'planted', 'unstable']
         """
         extra = [float(t) / self.variance for t in temperatures]
         states, a = [], []
@@ -248,7 +278,7 @@ class ReplicaSymmetric:
             elif segment is self._stable[-1]:
                 name = "planted"
             for point in segment.with_temperatures(extra):
-                # The end points at T = 0 are limits, not states.
+                # At T = 0 the end points are limits and not states.
                 if point.temperature > 1e-3 * T_MIN:
                     states.append(observe(point.channel, point.temperature, self.variance, name))
                     a.append(point.channel.a / self.variance)
@@ -262,7 +292,7 @@ class ReplicaSymmetric:
     # -- landmarks ---------------------------------------------------------------------------
 
     def spinodals(self) -> Spinodals:
-        """Where the cooled branch ends on cooling and the planted one on heating."""
+        """Return where the cooled branch ends on cooling and the planted branch on heating."""
         if len(self._stable) == 1:
             return Spinodals(None, None)
         low, high = self._stable[0].t_low, self._stable[-1].t_high
@@ -273,7 +303,7 @@ class ReplicaSymmetric:
 
     @cached_property
     def _memo(self) -> dict[tuple[str, str], State | None]:
-        """Landmarks found so far; each takes a search."""
+        """Landmarks found by earlier calls, because each takes a search."""
         return {}
 
     @cached_property
@@ -307,16 +337,25 @@ class ReplicaSymmetric:
         )
 
     def transition(self) -> Transition | None:
-        """The first-order transition, where both branches have the same g; None without one."""
+        """Return the first-order transition, where both branches have the same g, or None."""
         return self._transition
 
     def freezing(self, branch: Branch = "cooled") -> State | None:
-        """The state at which the entropy of a branch vanishes; None when it stays positive.
+        """Return the state at which the entropy of a branch vanishes.
 
-        None also where that happens below 1e-140 times the variance of y.
+        At lower temperatures the replica-symmetric theory counts fewer than one support, so the
+        distortion cannot fall below its value in this state.
 
-        Below it the replica-symmetric state has fewer than one support, so the distortion stays
-        at its value here.
+        Parameters
+        ----------
+        branch : {"equilibrium", "cooled", "planted"}
+            The branch to follow.
+
+        Returns
+        -------
+        State or None
+            None if the entropy stays positive, or vanishes only below 1e-140 times the variance of
+            y.
 
         Examples
         --------
@@ -326,7 +365,7 @@ class ReplicaSymmetric:
         """
         self._check_branch(branch)
         if branch == "equilibrium":
-            # The planted branch takes over at the transition, so it is the one that may freeze.
+            # Below a transition the equilibrium branch is the planted one.
             branch = "planted" if self._transition is not None else "cooled"
         if ("freezing", branch) not in self._memo:
             self._memo["freezing", branch] = self._find_freezing(branch)
@@ -350,7 +389,7 @@ class ReplicaSymmetric:
             high = low
         if segment.cold_end != "zero":
             return None
-        # A branch that ends at T = 0 with a D = 1 freezes for certain: s falls as ½(α-ρ) log T.
+        # A branch that ends at T = 0 with a D = 1 always freezes: s falls as ½(α-ρ) log T.
         guess = floor - 2.0 * entropy(floor) / (self.alpha - self.rho)
         if guess < math.log(1e-140):
             return None
@@ -358,7 +397,26 @@ class ReplicaSymmetric:
         return self._solve(t, branch, branch, "fixed temperature")
 
     def at_instability(self, branch: Branch = "cooled") -> State | None:
-        """The warmest state on a branch below which replica symmetry is AT-unstable, or None."""
+        """Return the state at which replica symmetry becomes unstable on cooling.
+
+        The criterion is that of de Almeida and Thouless, ``at_ratio`` = 1.
+
+        Parameters
+        ----------
+        branch : {"equilibrium", "cooled", "planted"}
+            The branch to follow.
+
+        Returns
+        -------
+        State or None
+            None if replica symmetry is stable on the whole branch.
+
+        Examples
+        --------
+        >>> state = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1).at_instability()
+        >>> print(f"T={state.temperature:.5f} eps={state.distortion:.5f}")
+        T=0.12984 eps=0.04212
+        """
         self._check_branch(branch)
         if branch == "equilibrium":
             branch = "planted" if self._transition is not None else "cooled"
@@ -379,7 +437,10 @@ class ReplicaSymmetric:
             low = max(low - 0.5, floor)
             if excess(low) > 0.0:
                 if excess(high) > 0.0:
-                    raise ConvergenceError("replica symmetry is unstable at the hot end already")
+                    raise ConvergenceError(
+                        f"replica symmetry is unstable at the hot end of the {branch} branch, "
+                        f"T={math.exp(high) * self.variance:.6g} ({self})"
+                    )
                 t = math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-13)) * self.variance
                 return self._solve(t, branch, branch, "fixed temperature")
             high = low

@@ -1,12 +1,14 @@
-"""Root and minimum of a function of one variable.
+"""Root and minimum of a function of one variable, by SciPy.
 
-SciPy's, imported when first called: ``scipy.optimize`` takes longer to import than all the rest of
-the theory, and a program that only draws a diagram of stored data need not wait for it.
+``scipy.optimize`` takes longer to import than the rest of the theory, so it is imported on the
+first call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+__all__ = ["brentq", "minimum"]
 
 
 def brentq(
@@ -18,7 +20,7 @@ def brentq(
     rtol: float = 8.9e-16,
     maxiter: int = 500,
 ) -> float:
-    """The root between ``low`` and ``high``, where ``function`` changes sign.
+    """Return the root between ``low`` and ``high``, where ``function`` changes sign.
 
     Examples
     --------
@@ -27,14 +29,14 @@ def brentq(
     """
     from scipy.optimize import brentq as solve
 
-    rtol = max(rtol, 8.9e-16)  # SciPy refuses less than four units of rounding
+    rtol = max(rtol, 8.9e-16)  # SciPy accepts no less than four units of rounding
     return float(solve(function, low, high, xtol=xtol, rtol=rtol, maxiter=maxiter))
 
 
 def minimum(
     function: Callable[[float], float], low: float, high: float, *, xatol: float
 ) -> tuple[float, float]:
-    """Where ``function`` is least between ``low`` and ``high``, and its value there."""
+    """Return the position and the value of the minimum of ``function`` between two bounds."""
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(

@@ -1,4 +1,4 @@
-"""What the theory says about one temperature: observables from the order parameters."""
+"""Thermodynamic states, and the landmarks at which branches cross or end."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from l0anneal.theory.channel import Channel
 if TYPE_CHECKING:
     import xarray
 
+__all__ = ["Spinodals", "State", "Transition", "dataset", "observe"]
+
 
 @dataclass(frozen=True)
 class State:
-    """One thermodynamic state.
+    """The thermodynamic state of a branch at one temperature.
 
     Attributes
     ----------
     temperature : float
         T = 1/μ.
     branch : str
-        The branch asked for.
+        Name of the branch, as requested.
     distortion : float
         ε = ⟨E⟩/M, half the squared residual per measurement.
     mse : float
@@ -33,11 +35,20 @@ class State:
     delta, d, lam : float
         The order parameters Δ and D, and the multiplier Λ.
     hits : float
-        Columns that are selected and truly nonzero, as a fraction of all N.
+        Fraction of all N columns that are selected and in the planted support.
     precision : float
-        The selected fraction that is truly nonzero, hits/ρ.
+        Fraction of the selected columns that are in the planted support, hits/ρ.
     at_ratio : float
         E[(p + a p(1-p)h²)²]/α; replica symmetry is locally stable below one.
+
+    Examples
+    --------
+    >>> from l0anneal.theory import ReplicaSymmetric
+    >>> state = ReplicaSymmetric(0.8, 0.4, rho_hat=0.2).at(0.01)
+    >>> print(f"mu={state.mu:g} eps={state.distortion:.4e} precision={state.precision:.2f}")
+    mu=100 eps=2.9197e-04 precision=0.42
+    >>> state.at_stable
+    True
     """
 
     temperature: float
@@ -55,18 +66,35 @@ class State:
 
     @property
     def mu(self) -> float:
-        """Inverse temperature."""
+        """Inverse temperature μ = 1/T."""
         return 1.0 / self.temperature
 
     @property
     def at_stable(self) -> bool:
-        """Whether replica symmetry is locally stable here (de Almeida-Thouless)."""
+        """Whether replica symmetry is locally stable in this state (de Almeida-Thouless)."""
         return self.at_ratio < 1.0
 
 
 @dataclass(frozen=True)
 class Transition:
-    """A first-order transition: T_c, and the two states that coexist there."""
+    """A first-order transition.
+
+    Attributes
+    ----------
+    temperature : float
+        T_c, where both branches have the same free entropy.
+    cooled, planted : State
+        The two states that coexist at T_c.
+
+    Examples
+    --------
+    >>> from l0anneal.theory import ReplicaSymmetric
+    >>> transition = ReplicaSymmetric(0.75, 0.65, rho_hat=0.5).transition()
+    >>> print(f"{transition.temperature:.4e}")
+    2.9413e-04
+    >>> print(f"{transition.cooled.mse:.4f} {transition.planted.mse:.4f}")
+    0.5235 0.0015
+    """
 
     temperature: float
     cooled: State
@@ -75,14 +103,21 @@ class Transition:
 
 @dataclass(frozen=True)
 class Spinodals:
-    """Where branches end.
+    """The temperatures at which the two branches end.
 
     Attributes
     ----------
     cooling : float or None
-        The cooled branch ends here on cooling; None when it reaches T = 0.
+        Temperature at which the cooled branch ends on cooling; None if it continues to T = 0.
     planted : float or None
-        The planted branch ends here on heating; None when there is a single branch.
+        Temperature at which the planted branch ends on heating; None if there is only one branch.
+
+    Examples
+    --------
+    >>> from l0anneal.theory import ReplicaSymmetric
+    >>> spinodals = ReplicaSymmetric(0.75, 0.61, rho_hat=0.5).spinodals()
+    >>> print(f"{spinodals.cooling:.4e} {spinodals.planted:.4e}")
+    8.9895e-04 1.5832e-03
     """
 
     cooling: float | None
@@ -92,10 +127,10 @@ class Spinodals:
 def observe(
     channel: Channel, t: float, variance: float, branch: str, *, d: float | None = None
 ) -> State:
-    """Observables at the saddle point (docs/theory.md, section 2).
+    """Return the observables at the saddle point (docs/theory.md, section 2).
 
-    ``t`` and ``d`` are in units of ``variance``; the state is not.  ``d`` is given by the solver
-    at fixed temperature; otherwise it is what the channel says.
+    ``t`` and ``d`` are in units of ``variance``, the returned state is not.  The solver at fixed
+    temperature passes its own ``d``; otherwise the right-hand side of the channel is used.
     """
     model, delta = channel.model, channel.delta
     d = channel.d_rhs if d is None else d
@@ -126,7 +161,7 @@ def observe(
 
 
 def dataset(states: list[State], dim: str, attrs: dict) -> xarray.Dataset:
-    """States as columns over ``dim``."""
+    """Return a dataset that has the fields of the states as variables over ``dim``."""
     import xarray
 
     skip = {"branch", "temperature"}
