@@ -114,7 +114,7 @@ def test_scale_and_seed_and_files(noisy, tmp_path):
         ({"rho": (1.0, -1.0)}, "Beta law"),
         ({"noise_variance": -1.0}, "noise_variance"),
         ({"tau": 0}, "tau"),
-        ({"n_samples": 1.5}, "n_samples"),
+        ({"n_draws": 1.5}, "n_draws"),
     ],
 )
 def test_bad_arguments(noisy, arguments, message):

@@ -123,7 +123,7 @@ def test_a_greedy_start_that_leads_nowhere_is_given_up():
     [
         ({"n_nonzero": 101}, "between 0 and N"),
         ({"n_kicks": -1}, "n_kicks"),
-        ({"n_kicks": [1, 2, 3], "n_chains": 2}, "3 numbers for 2"),
+        ({"n_kicks": [1, 2, 3], "n_chains": 2}, "one number per chain, 2; got 3"),
         ({"n_chains": 0}, "n_chains"),
         ({"time_limit": 0}, "time_limit"),
         ({"initial_support": [1, 1, 2]}, "at most once"),

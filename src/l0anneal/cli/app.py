@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from l0anneal.cli import reproduce, solve, theory
+from l0anneal.theory import ConvergenceError
 
 __all__ = ["app", "main"]
 
@@ -48,7 +49,7 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line; an error of the caller prints one line on stderr and exits with code 2."""
     try:
         code = app(args, standalone_mode=False)
-    except (ValueError, OSError, ArithmeticError) as error:
+    except (ValueError, OSError, ArithmeticError, ConvergenceError) as error:
         message = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else error
         _fail(str(message), 2)
     except MemoryError as error:
