@@ -91,7 +91,7 @@ def judge(data: Data) -> list[Row]:
         Row(
             "annealing beats l1 at (.8, .55, .5)",
             "yes",
-            "annealing's branch leads to the plan; l1's limit is above α = .8",
+            "annealing's branch leads to the planted signal; l1's limit is above α = .8",
             f"annealing {n_of(counts[0])}, basis pursuit {n_of(counts[1])} (MSE < 1e-3)",
             "agrees" if better else "not at this size",
             "agrees" if better else "differs",

@@ -62,7 +62,7 @@ def draw(data: Data) -> Figure:
     names = [f"ρ = {rho:g}\nN = {size}" for _, rho, size in cells]
     left.set_xticks(np.arange(len(cells)), names, fontsize=8.5)
     left.legend(frameon=False, fontsize=8)
-    finish(left, "", "fraction of runs that found the plan")
+    finish(left, "", "fraction of runs that found the planted signal")
     left.set_ylim(0, 1.08)
     right.legend(frameon=False, fontsize=8, loc="upper left")
     title = f"ρ = {RHOS['a']:g}, N = {sizes[-1]}"
@@ -93,7 +93,7 @@ def _judge_gain(where: str, iid: tuple[int, int], chain: tuple[int, int]) -> Row
     if p <= 0.05:
         verdict = f"{'it helps' if more else 'it harms'} (p = {p:.1g})"
         status = "new" if more else "differs"
-    measured = f"plan found: i.i.d. {n_of(iid)}, seeded {n_of(chain)}"
+    measured = f"planted signal found: i.i.d. {n_of(iid)}, seeded {n_of(chain)}"
     return Row(f"seeding, {where}", "a good candidate", "–", measured, verdict, status)
 
 
