@@ -254,9 +254,9 @@ def _rules(report: Report) -> str:
         "std / √(samples − 1); 0.0365(16) means 0.0365 ± 0.0016. Theory is for N → ∞ while runs "
         "have finite N (at N = 100 and T = 1, ε is about 3 % and the MSE about 6 % off), so curves "
         "are also extrapolated by a straight line in 1/N. A curve agrees with theory if the "
-        "largest deviation of this limit is one that chance alone exceeds in one case of a hundred "
-        "(Bonferroni: 3.9 error bars for 99 temperatures), and if no error bar is wider than the "
-        "theory's value. A single number agrees if it lies within three error bars. "
+        "largest deviation of this limit stays within the bound that chance alone exceeds in one "
+        "case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), and if no error bar is "
+        "wider than the theory's value. A single number agrees if it lies within three error bars. "
         f"Sizes with fewer than {MIN_SAMPLES} samples are drawn but not judged.</p>"
     )
 

@@ -2,9 +2,10 @@
 
 A measured curve is extrapolated to N → ∞ by a straight line in 1/N (a single size is compared as it
 is). The curve agrees with theory if two conditions hold over the range of temperatures where the
-paper claims agreement. First, its largest deviation is one that chance alone exceeds in one case of
-a hundred (Bonferroni's bound: 3.9 error bars for 99 temperatures). Second, no error bar is wider
-than the theory's value itself. A single number agrees if it lies within three error bars.
+paper claims agreement. First, its largest deviation stays within the bound that chance alone
+exceeds in one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures). Second, no error
+bar is wider than the theory's value itself. A single number agrees if it lies within three error
+bars.
 """
 
 from __future__ import annotations
