@@ -1,4 +1,11 @@
-"""Tasks of every kind, small enough for a test."""
+"""Small tasks of every kind, comparisons of their results, and commands that run them."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 
@@ -11,9 +18,13 @@ SCHEDULE = {"kind": "paper", "n": 20, "tau": 2}
 ANNEAL = {"kind": "anneal", "rho": 0.3, "schedule": SCHEDULE}
 HEAT = {"kind": "heat", "rho": 0.3, "mu_max": 1e6, "mu_min": 10.0, "n": 6, "tau": 3}
 
+# A child that is to receive SIGINT restores its handler, which is off if the parent ignores SIGINT.
+RESTORE_SIGINT = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+COMMAND_LINE = "import sys; from l0anneal.cli.app import main; main(sys.argv[1:])\n"
+
 
 def tasks(n_samples=2):
-    """Every solver on every ensemble that it serves."""
+    """Return every solver on every ensemble that it serves."""
     pairs = [
         (NOISE, ANNEAL),
         (PLANTED, ANNEAL),
@@ -27,7 +38,7 @@ def tasks(n_samples=2):
 
 
 def assert_same_arrays(first: Store, second: Store, tasks) -> None:
-    """Bit for bit; NaN equals NaN."""
+    """Compare stored arrays bit for bit; NaN equals NaN."""
     for task in tasks:
         a, b = first.read(task).arrays, second.read(task).arrays
         assert set(a) == set(b)
@@ -39,7 +50,7 @@ def assert_same_arrays(first: Store, second: Store, tasks) -> None:
 
 
 def assert_same_data(first, second) -> None:
-    """The .nc files of two reports, timings apart."""
+    """Compare the .nc files of two reports, except for the times in them."""
     import xarray as xr
 
     names = sorted(path.name for path in first.glob("*.nc"))
@@ -51,3 +62,49 @@ def assert_same_data(first, second) -> None:
             assert set(a.variables) == set(b.variables)
             for variable in set(a.variables) - {"seconds"}:
                 np.testing.assert_array_equal(a[variable].to_numpy(), b[variable].to_numpy())
+
+
+@contextlib.contextmanager
+def running(*args, printed, prelude=""):
+    """Run the command line in a session of its own, and end all its processes at the end.
+
+    Parameters
+    ----------
+    args
+        Arguments of the command line.
+    printed : path
+        A file for stdout and stderr. A pipe would stay open as long as any worker lives.
+    prelude : str
+        Python code that runs first.
+    """
+    with printed.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", RESTORE_SIGINT + prelude + COMMAND_LINE, *map(str, args)],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_for(condition, process=None, patience=600.0):
+    """Wait until a condition holds; fail if the process ends first, or if patience does."""
+    end = time.monotonic() + patience
+    while not condition():
+        assert process is None or process.poll() is None, "the process ended too early"
+        assert time.monotonic() < end, f"waited {patience:g} s in vain"
+        time.sleep(0.01)
+
+
+def session_has_ended(process):
+    """Tell whether the process and all processes that it started are gone."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False

@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 
 from l0anneal import ensembles
-from l0anneal.reproduction import Store
+from l0anneal.reproduction import Store, analysis, solvers
 from l0anneal.reproduction.analysis import (
     Theory,
     crossing,
@@ -15,8 +15,8 @@ from l0anneal.reproduction.analysis import (
     only_solvable,
     summary,
 )
-from l0anneal.reproduction.paper import Sweep
-from l0anneal.reproduction.rules import compare, describe, judge, pm
+from l0anneal.reproduction.rules import compare, describe, judge_curve, pm
+from l0anneal.reproduction.sweeps import Sweep
 from l0anneal.theory import ReplicaSymmetric
 
 SWEEP = Sweep(
@@ -28,7 +28,7 @@ SWEEP = Sweep(
 
 @pytest.fixture
 def store(tmp_path):
-    """Sample i at size N holds i + N at every μ; one of the five is missing."""
+    """Sample i at size N has the distortion i + N at every μ; one of the five is missing."""
     store = Store(tmp_path)
     for size in SWEEP.samples:
         for task in SWEEP.tasks(size):
@@ -108,13 +108,13 @@ def test_interpolated_theory_is_the_theory():
             ours = theory.at(name, temperatures, branch)
             theirs = [getattr(exact.at(t, branch), name) for t in temperatures]
             np.testing.assert_allclose(ours, theirs, rtol=2e-3)
-    # beyond its spinodal the planted branch is not there
+    # the planted branch ends at its spinodal
     assert np.isnan(theory.at("mse", [1e-4, 7e-4], "planted")[1])
 
 
 def test_entropy_counts_supports_in_the_limit(store):
     found = entropy(gather(SWEEP, store), planted=False)
-    # g was stored as zero, so what is left is the shift of the count and μ α ε
+    # g was stored as zero, so only the shift of the count and μ α ε remain
     n, k = 20, 8
     count = np.log(float(125970)) / n  # C(20, 8)
     shift = -(0.4 * np.log(0.4) + 0.6 * np.log(0.6)) - count
@@ -125,7 +125,7 @@ def test_entropy_counts_supports_in_the_limit(store):
     )
 
 
-def test_deviations_see_what_is_there_and_only_that():
+def test_deviations_are_those_of_the_points_between_the_temperatures():
     t = np.array([1e-3, 1e-2, 1e-1, 1.0])
     line = t.copy()
     found = deviation(t, line + np.array([9, 0.002, -0.03, 0.1]), np.full(4, 0.01), line, 5e-3, 2.0)
@@ -143,15 +143,15 @@ def test_verdicts_follow_their_rule():
     near = deviation(t, t * 1.02, 0.01 * t, t, 0, 99)
     wide = deviation(t, t * 3.0, 1.5 * t, t, 0, 99)
     far = deviation(t, t * 1.05, 0.01 * t, t, 0, 99)
-    assert judge(near, None)[1] == "agrees"
-    assert judge(far, near)[1] == "agrees"  # the limit of large N is what counts
-    assert judge(wide, None)[1] == "partly"
-    assert judge(far, None)[1] == "differs"
-    assert judge(None, None)[1] == "partly"
+    assert judge_curve(near, None)[1] == "agrees"
+    assert judge_curve(far, near)[1] == "agrees"  # the limit of large N decides
+    assert judge_curve(wide, None)[1] == "partly"
+    assert judge_curve(far, None)[1] == "differs"
+    assert judge_curve(None, None)[1] == "partly"
 
 
 def test_sizes_with_few_samples_are_not_judged():
-    """Seven samples far from theory at N = 40 are drawn, but the verdict is on N = 20's eight."""
+    """Seven samples at N = 40 lie far from theory, but only the eight at N = 20 are judged."""
     mu = np.array([1.0, 10.0])
     theory = Theory({"alpha": 0.8, "rho": 0.4, "rho_hat": 0.2, "sigma_x2": 1, "sigma_xi2": 0})
     line = theory.at("distortion", 1 / mu)
@@ -165,12 +165,28 @@ def test_sizes_with_few_samples_are_not_judged():
     )
     measured, limit = compare(data, "distortion", 0.01, 10.0)
     assert limit is None
-    assert judge(measured, limit)[1] == "agrees"
+    assert judge_curve(measured, limit)[1] == "agrees"
     assert describe(data, measured, limit).startswith("N = 20 (8 samples)")
     enough = data.assign(n_samples=("size", [8, 8]))
-    assert judge(*compare(enough, "distortion", 0.01, 10.0))[1] == "differs"
+    assert judge_curve(*compare(enough, "distortion", 0.01, 10.0))[1] == "differs"
     none = data.assign(n_samples=("size", [1, 1]))
     assert compare(none, "distortion", 0.01, 10.0) == (None, None)
+
+
+def test_the_stored_size_of_the_planted_support_is_used(store, monkeypatch):
+    task = SWEEP.tasks(20)[0]
+    arrays, _ = solvers.run(task)
+    assert arrays["n_planted"] == solvers.instance_of(task).support.size
+    store.write(task, {**store.read(task).arrays, "n_planted": np.array(7)}, seconds=1.0)
+    drawn = []
+    real = analysis.instance_of
+    monkeypatch.setattr(analysis, "instance_of", lambda t: drawn.append(t) or real(t))
+    sweep = Sweep(SWEEP.ensemble, SWEEP.solver, {20: 1})
+    assert gather(sweep, store)["n_planted"].to_numpy().tolist() == [[7]]
+    assert drawn == []
+    # files without this number come from earlier versions
+    gather(SWEEP, store)
+    assert {(t.ensemble["n_columns"], t.sample) for t in drawn} == {(20, 2), (40, 0), (40, 1)}
 
 
 def test_instances_with_too_many_planted_columns_can_be_left_out(store):

@@ -9,12 +9,12 @@ from threadpoolctl import threadpool_info
 from helpers.tasks import ANNEAL, NOISE, assert_same_arrays, tasks
 from l0anneal.reproduction import Store, Task, collect, shard_of, solvers
 
-MODULE = sys.modules["l0anneal.reproduction.collect"]  # the package's name of it is the function
+MODULE = sys.modules["l0anneal.reproduction.collect"]  # the package exports the function
 
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-    """The truth: one worker, in the given order, undisturbed."""
+    """Return the results of one undisturbed worker, in the given order."""
     store = Store(tmp_path_factory.mktemp("reference"))
     assert collect(tasks(), store, n_jobs=1).n_run == len(tasks())
     return store
@@ -45,7 +45,7 @@ def test_a_dask_cluster_gives_the_bits_of_one(reference, tmp_path):
     store = Store(tmp_path)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster),
         parallel_config("dask"),
@@ -61,12 +61,12 @@ def test_shards_partition_the_tasks(n):
     shares = [shard_of(every, (i, n)) for i in range(1, n + 1)]
     assert sorted(t.id for share in shares for t in share) == sorted(t.id for t in every)
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    # the order of the list, and doubles in it, do not matter
+    # order and duplicates in the list do not matter
     again = [shard_of([*reversed(every), *every], (i, n)) for i in range(1, n + 1)]
     assert [[t.id for t in share] for share in shares] == [[t.id for t in s] for s in again]
 
 
-def test_shards_together_are_the_whole(reference, tmp_path):
+def test_shards_together_run_every_task(reference, tmp_path):
     store = Store(tmp_path)
     counts = [collect(tasks(), store, n_jobs=1, shard=(i, 3)).n_run for i in (1, 2, 3)]
     assert sum(counts) == len(tasks())
@@ -131,12 +131,12 @@ def test_the_bar_counts_tasks_with_rate_and_time_left(tmp_path, capfd):
     collect(tasks(1), Store(tmp_path), n_jobs=1, progress=True)
     shown = capfd.readouterr().err
     assert "7/7" in shown
-    assert "2/7" in shown  # it begins with what was finished
+    assert "2/7" in shown  # the bar starts at the finished tasks
     assert "task/s" in shown or "s/task" in shown
-    assert "<" in shown  # elapsed < left
+    assert "<" in shown  # between the time elapsed and the time left
 
 
-def test_an_interruption_keeps_what_is_finished(reference, tmp_path, monkeypatch):
+def test_an_interruption_keeps_finished_tasks(reference, tmp_path, monkeypatch):
     real, count = solvers.run, threading.Semaphore(3)
 
     def interrupted(task):

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from l0anneal import ensembles
-from l0anneal.reproduction.heating import heat, log_choose
+from l0anneal._util.counts import log_choose
+from l0anneal.reproduction.heating import heat
 from l0anneal.theory import ReplicaSymmetric
 
 
 def test_the_planted_branch_follows_theory():
-    """Below T_c, where cooling never gets: the mean of 40 small instances."""
+    """Compare the mean of 40 small instances below T_c, which cooling never reaches."""
     theory = ReplicaSymmetric(0.75, 0.65, 0.5)
     mu = np.geomspace(1e6, 1e4, 8)
     runs = [
@@ -35,7 +36,7 @@ def test_the_planted_branch_follows_theory():
 
 
 def test_the_free_entropy_is_that_of_enumeration():
-    """Against the sum over all supports of a small problem, where the plan still rules."""
+    """Compare with the sum over all supports, at temperatures where the planted state dominates."""
     instance = ensembles.planted(14, 0.75, 0.25, support="fixed", random_state=3)
     k = 6
     energies = np.array([instance.problem.energy(c) for c in combinations(range(14), k)])
@@ -48,7 +49,7 @@ def test_the_free_entropy_is_that_of_enumeration():
         assert found[at] == pytest.approx(exact, abs=0.01)
 
 
-def test_one_seed_one_result():
+def test_the_same_seed_gives_the_same_result():
     instance = ensembles.planted(40, 0.8, 0.2, random_state=0)
     a, b = (heat(instance, 14, [1e5, 1e2], 3, random_state=5) for _ in range(2))
     assert a.distortion.tobytes() == b.distortion.tobytes()
@@ -62,10 +63,10 @@ def test_one_seed_one_result():
         (12, [1.0, -2.0], 5, "positive"),
         (12, [], 5, "positive"),
         (12, [1.0], 0, "tau"),
-        (2, [1.0], 5, "less than the 8 columns"),
+        (2, [1.0], 5, "at least 8"),
     ],
 )
-def test_mistakes_are_told(k, mu, tau, words):
+def test_wrong_arguments_are_refused(k, mu, tau, words):
     instance = ensembles.planted(40, 0.8, 0.2, support="fixed", random_state=0)
     with pytest.raises(ValueError, match=words):
         heat(instance, k, mu, tau)

@@ -1,108 +1,93 @@
-"""Kill -9 at any moment, run again: the arrays are those of an undisturbed run."""
+"""After kill -9 at any moment, a second run ends with the arrays of an undisturbed one."""
 
-import contextlib
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
-from helpers.tasks import assert_same_arrays, assert_same_data
+from helpers.tasks import assert_same_arrays, assert_same_data, running
 from l0anneal.reproduction import Store, collect
-from l0anneal.reproduction.paper import plan, tasks_of
+from l0anneal.reproduction.figures import sweeps_of
 from l0anneal.reproduction.report import write_report
+from l0anneal.reproduction.sweeps import tasks_of
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs kill -9 and process groups")
+
+# Kill the main process alone while it writes its n-th result: written, but not yet renamed.
+KILL_IN_WRITE = """
+import os
+left, fsync = {n}, os.fsync
+def fragile(file):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    fsync(file)
+os.fsync = fragile
+"""
 
 
-@pytest.fixture
-def start(tmp_path):
-    """Start the command; its workers, which outlive a kill of it, are ended after the test."""
-    started = []
-
-    def run(out, *args):
-        command = ["reproduce", *args, "--quick", "--out", str(out), "--jobs", "2"]
-        # a file and not a pipe: orphaned workers would hold a pipe open
-        with (tmp_path / f"printed-{len(started)}").open("w") as printed:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "l0anneal", *command],
-                stdout=printed,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        started.append(process)
-        process.printed = tmp_path / f"printed-{len(started) - 1}"
-        return process
-
-    yield run
-    for process in started:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def arguments(out, *figures):
+    return ("reproduce", *figures, "--quick", "--out", out, "--n-jobs", 2)
 
 
-def finish(process):
-    process.wait(timeout=600)
-    printed = process.printed.read_text()
-    assert process.returncode == 0, printed
-    assert "The report is " in printed
-    return printed
+def run_to_the_end(out, printed, *figures):
+    with running(*arguments(out, *figures), printed=printed) as process:
+        process.wait(timeout=1200)
+    text = printed.read_text()
+    assert process.returncode == 0, text
+    assert "The report is " in text
+    return text
 
 
 def n_files(out):
     return sum(1 for _ in (out / "tasks").rglob("*.npz"))
 
 
-def kill_after(process, out, n_new, patience=120.0):
-    """Kill the process alone, not its workers, once it has finished some more tasks."""
-    goal, end = n_files(out) + n_new, time.monotonic() + patience
-    while process.poll() is None and n_files(out) < goal and time.monotonic() < end:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    return process.returncode == -signal.SIGKILL
-
-
-def assert_every_file_is_whole(out):
+def assert_every_file_is_complete(out):
     for path in (out / "tasks").rglob("*.npz"):
         with np.load(path, allow_pickle=False) as file:
             assert all(file[name] is not None for name in file.files)
 
 
-def test_killed_runs_end_in_the_arrays_of_an_undisturbed_one(start, tmp_path):
-    figure = "noise-only"
-    tasks = tasks_of(plan([figure], quick=True))
+def test_killed_runs_end_in_the_arrays_of_an_undisturbed_one(tmp_path):
+    figure, printed = "time", tmp_path / "printed"  # short tasks, and no theory to solve
+    tasks = tasks_of(sweeps_of([figure], quick=True))
     undisturbed = Store(tmp_path / "undisturbed" / "tasks")
     collect(tasks, undisturbed, n_jobs=1)
     write_report(tmp_path / "undisturbed", undisturbed, [figure], quick=True)
 
-    out = tmp_path / "killed"
-    for n_new in (1, 25):
-        assert kill_after(start(out, figure), out, n_new)
-        assert 0 < n_files(out) < len(tasks)
-        assert_every_file_is_whole(out)
-    printed = finish(start(out, figure))
-    assert "were finished before, 0 failed" in printed
+    out, n_finished = tmp_path / "killed", 0
+    for n_kills, n_new in enumerate((1, 25), start=1):
+        prelude = KILL_IN_WRITE.format(n=n_new + 1)
+        with running(*arguments(out, figure), printed=printed, prelude=prelude) as process:
+            assert process.wait(timeout=1200) == -signal.SIGKILL, printed.read_text()
+        n_finished += n_new
+        assert n_files(out) == n_finished < len(tasks)
+        assert sum(1 for _ in (out / "tasks").rglob("*.tmp")) == n_kills
+        assert_every_file_is_complete(out)
+    text = run_to_the_end(out, printed, figure)
+    assert f"{n_finished} were finished before, 0 failed" in text
     assert_same_arrays(undisturbed, Store(out / "tasks"), tasks)
     assert_same_data(tmp_path / "undisturbed" / "data", out / "data")
 
 
 @pytest.mark.slow
-def test_twenty_kills_at_random_moments(start, tmp_path):
-    """The whole quick reproduction, also killed while it draws and writes the report."""
-    tasks = tasks_of(plan(quick=True))
-    finish(start(tmp_path / "undisturbed"))
+def test_twenty_kills_at_random_moments(tmp_path):
+    """Kill the whole quick reproduction, also while it draws and writes the report."""
+    tasks, printed = tasks_of(sweeps_of(quick=True)), tmp_path / "printed"
+    run_to_the_end(tmp_path / "undisturbed", printed)
     out, moments = tmp_path / "killed", random.Random(20)
     killed = 0
     while killed < 20:
-        process = start(out)
-        time.sleep(moments.uniform(0.5, 20.0))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        killed += process.returncode == -signal.SIGKILL
-        assert_every_file_is_whole(out)
-    finish(start(out))
+        with running(*arguments(out), printed=printed) as process:
+            time.sleep(moments.uniform(0.5, 20.0))
+            process.kill()
+            killed += process.wait() == -signal.SIGKILL
+        assert_every_file_is_complete(out)
+    run_to_the_end(out, printed)
     assert_same_arrays(Store(tmp_path / "undisturbed" / "tasks"), Store(out / "tasks"), tasks)
     assert_same_data(tmp_path / "undisturbed" / "data", out / "data")

@@ -62,7 +62,7 @@ def test_ids_and_seeds_are_the_same_in_another_process():
     assert out == [task.id, str(task.seed), str(task.instance_seed)]
 
 
-def test_solvers_meet_the_same_instances_and_have_streams_of_their_own():
+def test_solvers_run_on_the_same_instances_with_their_own_random_streams():
     a = Task(PLANTED, ANNEAL, 0)
     b = Task(PLANTED, {**ANNEAL, "rho": 0.4}, 0)
     assert a.instance_seed == b.instance_seed

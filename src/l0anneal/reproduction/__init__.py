@@ -1,4 +1,4 @@
-"""Experiments: tasks, a store of their results, and the paper's whole results section."""
+"""Experiments as tasks, a store of their results, and all results of the paper as a report."""
 
 from l0anneal.reproduction.collect import Collected, Failure, collect, shard_of
 from l0anneal.reproduction.store import Record, Store

@@ -1,4 +1,4 @@
-"""Reading a sweep back: means with error bars, the limit of large N, the distance to theory."""
+"""Read sweeps back: means with error bars, the limit of large N, the deviation from theory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from l0anneal.reproduction.paper import Sweep
+from l0anneal._util.counts import log_choose
 from l0anneal.reproduction.solvers import instance_of
-from l0anneal.reproduction.store import Store
+from l0anneal.reproduction.store import Record, Store
+from l0anneal.reproduction.sweeps import Sweep
+from l0anneal.reproduction.task import Task
 
 if TYPE_CHECKING:
     from l0anneal.theory import ReplicaSymmetric
 
 __all__ = [
+    "FOUND",
+    "Data",
     "Deviation",
     "Theory",
     "crossing",
@@ -27,6 +31,7 @@ __all__ = [
     "entropy",
     "extrapolate",
     "fitted_order",
+    "found",
     "gather",
     "mean_and_error",
     "only_solvable",
@@ -35,6 +40,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+#: The measured data of some sweeps, by the sweeps' names.
+Data = Mapping[str, xr.Dataset]
+
+#: A run whose mean squared error is below this has found the planted solution. The paper's schedule
+#: ends at T = 8e-5, where a few columns still enter and leave, so the error does not vanish.
+FOUND = 1e-3
+
 
 # ---------------------------------------------------------------- measured
 
@@ -42,8 +54,8 @@ Floats = NDArray[np.float64]
 def gather(sweep: Sweep, store: Store) -> xr.Dataset:
     """Read the finished tasks of a sweep, over ``size``, ``sample`` and, for curves, ``mu``.
 
-    What is not there is NaN, and ``n_samples`` counts what is. ``n_planted`` is the number of
-    columns of each instance's truth.
+    Unfinished tasks leave NaN; ``n_samples`` counts the finished ones. ``n_planted`` is the size of
+    each instance's planted support (NaN for pure noise).
     """
     sizes = sorted(sweep.samples)
     n_samples = max(sweep.samples.values())
@@ -58,8 +70,10 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
             record = store.read(task)
             seconds[i, task.sample] = record.seconds
             if "rho_hat" in sweep.ensemble:
-                n_planted[i, task.sample] = instance_of(task).support.size
+                n_planted[i, task.sample] = _size_of_planted_support(task, record)
             for name, values in record.arrays.items():
+                if name == "n_planted":
+                    continue
                 if name == "mu":
                     mu = np.asarray(values, dtype=np.float64)
                     continue
@@ -85,19 +99,41 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
     return data
 
 
-def only_solvable(data: xr.Dataset) -> xr.Dataset:
-    """Leave out the instances whose truth has more columns than the support may have.
+def _size_of_planted_support(task: Task, record: Record) -> int:
+    """Return the number of planted columns of a finished task's instance."""
+    if "n_planted" in record.arrays:
+        return int(record.arrays["n_planted"])
+    # a file from before the number was stored: draw the instance once more
+    return instance_of(task).support.size
 
-    With Bernoulli supports the number of planted columns fluctuates by √N. Where ρ is little
-    above ρ̂, it exceeds k now and then, and then no support is the planted one.
+
+def only_solvable(data: xr.Dataset) -> xr.Dataset:
+    """Leave out the instances whose planted support is larger than the supports of the run.
+
+    With Bernoulli supports the number of planted columns fluctuates by √N. Where ρ is only slightly
+    larger than ρ̂, this number sometimes exceeds k, and then no support of size k contains the
+    planted one.
     """
     k = np.round(data.attrs["rho"] * data["size"])
     chosen = data.where(data["n_planted"] <= k)
     return chosen.assign(n_samples=chosen["n_planted"].notnull().sum("sample"))
 
 
+def found(data: xr.Dataset, name: str = "final_mse", size: int | None = None) -> tuple[int, int]:
+    """Count the runs at one size (the largest by default) that found the planted solution.
+
+    Returns
+    -------
+    n_found, n_runs : int
+    """
+    chosen = data.isel(size=-1) if size is None else data.sel(size=size)
+    return int((chosen[name] < FOUND).sum()), int(chosen["n_samples"])
+
+
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean over samples and the paper's error bar, std / √(N_samp − 1); NaN for a single one.
+    """Return the mean over samples and the paper's error bar, std / √(N_samp − 1).
+
+    The error bar of a single sample is NaN.
 
     Examples
     --------
@@ -113,9 +149,9 @@ def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
 
 
 def extrapolate(mean: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """The limit 1/N → 0 of a straight line through the sizes, each weighted by its error bar.
+    """Extrapolate to 1/N → 0 by a straight line through the sizes, weighted by their error bars.
 
-    With a single size that has an error bar, there is nothing to extrapolate: NaN.
+    The limit and its error are NaN if fewer than two sizes have an error bar.
 
     Examples
     --------
@@ -127,7 +163,7 @@ def extrapolate(mean: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, 
     """
     x = 1.0 / mean["size"]
     good = mean.notnull() & (error > 0)
-    # a size whose samples happen to coincide must not outweigh all others without bound
+    # bound the weight of a size whose samples happen to coincide
     floor = 1e-3 * error.where(good).max("size")
     weight = xr.where(good, 1.0 / error.clip(min=floor).where(good, 1.0) ** 2, 0.0)
     value = xr.where(good, mean, 0.0)
@@ -138,13 +174,12 @@ def extrapolate(mean: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, 
 
 
 def entropy(data: xr.Dataset, *, planted: bool) -> xr.Dataset:
-    """Free entropy g and entropy s = g + μ⟨E⟩/N per column, at every μ, size and sample.
+    """Return free entropy g and entropy s = g + μ⟨E⟩/N per column, at every μ, size and sample.
 
-    The number of supports enters at its limit N → ∞, H(ρ) for log C(N, K)/N (and likewise for the
-    supports that contain the truth): that part of the finite-size effect is known exactly.
+    One part of the finite-size effect is known exactly and is removed: the logarithm of the number
+    of supports, log C(N, K)/N, is replaced by its limit H(ρ) for N → ∞ (and likewise for the
+    supports that contain the planted one, if ``planted``).
     """
-    from l0anneal.reproduction.heating import log_choose
-
     rho, rho_hat = data.attrs["rho"], data.attrs["rho_hat"]
     shifts = []
     for n in data["size"].to_numpy():
@@ -163,7 +198,10 @@ def _binary_entropy(p: float) -> float:
 
 
 def summary(data: xr.Dataset) -> xr.Dataset:
-    """What is kept of a sweep in a file: means and error bars, and per sample the numbers."""
+    """Reduce a sweep to what its data file keeps.
+
+    Curves are kept as means and error bars, single numbers for every sample.
+    """
     kept = data[["n_samples", "seconds"]].copy()
     for name, values in data.data_vars.items():
         if values.dims == ("size", "sample") and name != "seconds":
@@ -175,7 +213,7 @@ def summary(data: xr.Dataset) -> xr.Dataset:
 
 
 def fitted_order(sizes: ArrayLike, seconds: ArrayLike) -> float:
-    """The exponent b of seconds = a N^b, by least squares of the logarithms.
+    """Return the exponent b of seconds = a N^b, fitted by least squares of the logarithms.
 
     Examples
     --------
@@ -185,17 +223,23 @@ def fitted_order(sizes: ArrayLike, seconds: ArrayLike) -> float:
     return float(np.polyfit(np.log(np.asarray(sizes)), np.log(np.asarray(seconds)), 1)[0])
 
 
-# ---------------------------------------------------------------- beside theory
+# ---------------------------------------------------------------- compared with theory
 
 
 class Theory:
-    """Curves of the replica theory for one set of parameters, computed once and interpolated."""
+    """Curves of the replica theory for one set of parameters, computed once and interpolated.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Has alpha, rho, rho_hat, sigma_x2 and sigma_xi2, as the attributes of a gathered sweep have.
+    """
 
     def __init__(self, parameters: Mapping[str, float]) -> None:
         self.exact = _replica_symmetric(tuple(float(parameters[name]) for name in _NAMES))
 
     def line(self, branch: str, low: float, high: float, n: int = 48) -> xr.Dataset:
-        """States at ``n`` temperatures in equal ratios, within the range of the branch."""
+        """Return states at ``n`` temperatures in equal ratios, within the range of the branch."""
         spinodals = self.exact.spinodals()
         if branch == "planted" and spinodals.planted is not None:
             high = min(high, spinodals.planted * (1 - 1e-6))
@@ -204,7 +248,7 @@ class Theory:
         return _line(self.exact, branch, float(low), float(high), n)
 
     def at(self, name: str, temperatures: ArrayLike, branch: str = "cooled") -> Floats:
-        """A quantity at some temperatures, interpolated; NaN where the branch has ended."""
+        """Interpolate a quantity at some temperatures; NaN beyond the end of the branch."""
         from scipy.interpolate import PchipInterpolator
 
         t = np.asarray(temperatures, dtype=np.float64)
@@ -232,7 +276,7 @@ def _replica_symmetric(parameters: tuple[float, ...]) -> ReplicaSymmetric:
 @cache
 def _line(exact: ReplicaSymmetric, branch: str, low: float, high: float, n: int) -> xr.Dataset:
     grid = np.geomspace(high, low, n)
-    if branch == "planted":  # it ends at a spinodal with a vertical tangent
+    if branch == "planted":  # more points at its spinodal, where its tangent is vertical
         grid = np.concatenate((high * (1 - np.geomspace(1e-5, 0.1, 7)), grid))
     temperatures = np.unique(grid[grid >= low])
     return exact.curve(temperatures, branch)  # type: ignore[arg-type]
@@ -240,9 +284,18 @@ def _line(exact: ReplicaSymmetric, branch: str, low: float, high: float, n: int)
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far points lie from a line: in error bars, and relative to the line.
+    """How far measured points lie from theory.
 
-    ``widest`` is the largest error bar, relative to the line: above one it says nothing.
+    Attributes
+    ----------
+    largest, rms : float
+        The largest deviation (with its sign) and the root mean square, in error bars.
+    absolute, relative : float
+        The largest deviation as it is, and relative to the theory.
+    widest : float
+        The largest error bar, relative to the theory. Above one, agreement means nothing.
+    n_points : int
+        How many points were compared.
     """
 
     largest: float
@@ -256,13 +309,13 @@ class Deviation:
 def deviation(
     temperature: Floats, mean: Floats, error: Floats, theory: Floats, low: float, high: float
 ) -> Deviation | None:
-    """Compare points with theory for low ≤ T ≤ high; None where there is nothing to compare.
+    """Compare points with theory for low ≤ T ≤ high; None if no point has an error bar.
 
     Examples
     --------
     >>> t = np.array([0.1, 1.0, 10.0])
-    >>> found = deviation(t, 1.02 * t, 0.01 * t, t, 0.5, 20.0)
-    >>> round(found.largest, 6), round(found.relative, 6), found.n_points
+    >>> d = deviation(t, 1.02 * t, 0.01 * t, t, 0.5, 20.0)
+    >>> round(d.largest, 6), round(d.relative, 6), d.n_points
     (2.0, 0.02, 2)
     """
     used = (temperature >= low) & (temperature <= high) & (error > 0)
@@ -282,7 +335,9 @@ def deviation(
 
 
 def crossing(temperature: Floats, difference: Floats, error: Floats) -> tuple[float, float] | None:
-    """Where a difference changes sign in log T, and the error of that place; None if nowhere.
+    """Return the temperature where a difference first changes sign, with its error, or None.
+
+    The difference is interpolated linearly in log T.
 
     Examples
     --------

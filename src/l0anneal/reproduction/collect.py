@@ -1,14 +1,16 @@
-"""Run the tasks that are missing from a store, on one core or on a cluster."""
+"""Run the tasks that a store does not have yet, on one core or on a cluster."""
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
+import threading
 import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
@@ -17,13 +19,17 @@ from l0anneal.engine.warm_up import warm_up
 from l0anneal.reproduction.solvers import run
 from l0anneal.reproduction.store import Store
 from l0anneal.reproduction.task import Task
+from l0anneal.reproduction.workers import results_of
 
 __all__ = ["Collected", "Failure", "collect", "shard_of"]
+
+# the task's text, its arrays, its seconds, and the line and traceback of an exception
+Outcome = tuple[str, dict[str, NDArray[np.generic]], float, tuple[str, str] | None]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that raised, and what it raised."""
+    """A task that raised an exception: the exception's line, and its traceback as details."""
 
     task: Task
     error: str
@@ -35,7 +41,7 @@ class Failure:
 
 @dataclass
 class Collected:
-    """What a call of `collect` did: tasks run now, found finished, and failed."""
+    """The outcome of `collect`: how many tasks it ran and skipped, and which failed."""
 
     n_run: int = 0
     n_skipped: int = 0
@@ -43,10 +49,10 @@ class Collected:
 
 
 def shard_of(tasks: Iterable[Task], shard: tuple[int, int]) -> list[Task]:
-    """Return share i of n, i from 1, for jobs that know nothing of each other.
+    """Return share i of n of the tasks, with i from 1, for jobs that run independently.
 
-    The shares are disjoint, together they are everything, and their sizes differ by at most one.
-    They depend on the tasks alone, not on what is finished.
+    The shares are disjoint, together they contain every task, and their sizes differ by at most
+    one. They depend on the tasks alone, not on which of them are finished.
 
     Examples
     --------
@@ -56,8 +62,8 @@ def shard_of(tasks: Iterable[Task], shard: tuple[int, int]) -> list[Task]:
     """
     i, n = shard
     if not 1 <= i <= n:
-        raise ValueError(f"a shard is i of n with 1 ≤ i ≤ n; got {i}/{n}")
-    # hash order mixes long and short tasks, so that shares and the time left come out even
+        raise ValueError(f"shard must be (i, n) with 1 ≤ i ≤ n; got {shard}")
+    # sorting by hash mixes long and short tasks, so that all shares take about the same time
     return sorted(set(tasks), key=lambda task: task.id)[i - 1 :: n]
 
 
@@ -69,29 +75,32 @@ def collect(
     shard: tuple[int, int] = (1, 1),
     progress: bool = False,
 ) -> Collected:
-    """Run the tasks that the store does not have, and put their results there.
+    """Run the tasks that the store does not have, and store their results.
 
     Parameters
     ----------
     tasks : sequence of Task
+        The tasks; finished ones are skipped.
     store : Store
+        Where results are read and written.
     n_jobs : int, optional
-        Workers (−1: all cores). No backend is named here: `joblib.parallel_config` chooses
-        processes, threads, or a Dask cluster.
+        The number of workers; −1 for all cores. `joblib.parallel_config` chooses whether these are
+        processes, threads, or workers of a Dask cluster.
     shard : (i, n)
         Run only this share of the tasks.
     progress : bool
-        Show a bar that counts tasks, with rate and time left.
+        Show a progress bar that counts tasks.
 
     Returns
     -------
     Collected
-        A task that raised is among its ``failures``; all others are finished and stored.
+        Tasks that raised an exception are its ``failures``; all others are finished and stored.
 
     Notes
     -----
-    Arrays in the store are the same, bit for bit, for any number of workers, any backend, any
-    order, and after any interruption, on one kind of CPU and one set of library versions.
+    Stored arrays are the same, bit for bit, for any number of workers, any backend, any order, and
+    after any interruption, on one kind of CPU and one set of library versions. On KeyboardInterrupt
+    the workers are ended and stored results are kept.
 
     Examples
     --------
@@ -107,37 +116,36 @@ def collect(
     mine = shard_of(tasks, shard)
     store.sweep_temporaries()
     missing = store.missing(mine)
-    done = Collected(n_skipped=len(mine) - len(missing))
+    collected = Collected(n_skipped=len(mine) - len(missing))
     if not missing:
-        return done
-    warm_up()  # compiled once, here; workers load what is compiled
+        return collected
+    warm_up()  # compile once, before the workers start and load the compiled kernels
     bar = tqdm(
         total=len(mine),
-        initial=done.n_skipped,
+        initial=collected.n_skipped,
         unit="task",
         disable=not progress,
         file=sys.stderr,
         smoothing=0.05,
     )
-    outcomes = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_attempt)(task.to_json()) for task in missing
-    )
-    with bar:
+    calls = (delayed(_attempt)(task.to_json()) for task in missing)
+    with bar, results_of(calls, n_jobs, "generator_unordered") as outcomes:
         for text, arrays, seconds, error in outcomes:
             task = Task.from_json(text)
             if error is None:
                 store.write(task, arrays, seconds=seconds)
-                done.n_run += 1
+                collected.n_run += 1
             else:
-                done.failures.append(Failure(task, *error))
+                collected.failures.append(Failure(task, *error))
             bar.update()
-    return done
+    return collected
 
 
-def _attempt(
-    text: str,
-) -> tuple[str, dict[str, NDArray[np.generic]], float, tuple[str, str] | None]:
-    """Run one task on a worker. It never raises: an exception here would stop all the others."""
+def _attempt(text: str) -> Outcome:
+    """Run one task on a worker and return its exception, which would stop all other tasks."""
+    if multiprocessing.parent_process() is not None:
+        # tqdm's default lock is a semaphore of the system, which a killed worker leaves behind
+        tqdm.set_lock(threading.RLock())
     try:
         with one_blas_thread():
             arrays, seconds = run(Task.from_json(text))

@@ -1,9 +1,8 @@
-"""What the figures share: points with error bars, lines of theory, axes, files."""
+"""Drawing that the figures share: points with error bars, lines of theory, axes, files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,27 +12,43 @@ from numpy.typing import ArrayLike
 
 from l0anneal._util.figures import COLORS
 from l0anneal.reproduction.analysis import Theory, mean_and_error
+from l0anneal.reproduction.extra import check_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["T_LABEL", "Data", "finish", "limits", "lines", "points", "save", "size_style", "thin"]
-
-Data = Mapping[str, xr.Dataset]
+__all__ = [
+    "DISTORTION_LABEL",
+    "MSE_LABEL",
+    "SHOWN_HIGH",
+    "SHOWN_LOW",
+    "T_LABEL",
+    "curve",
+    "finish",
+    "limits",
+    "lines",
+    "points",
+    "save",
+    "size_style",
+    "thin",
+]
 
 T_LABEL = "temperature T = 1/μ (units of energy)"
+DISTORTION_LABEL = "distortion ε = E/M"
+MSE_LABEL = "mean squared error per column"
+SHOWN_LOW, SHOWN_HIGH = 7.5e-5, 12.0  # temperatures: the paper's schedule and a little more
 _BY_RANK = (("blue", "o"), ("orange", "s"), ("green", "^"), ("purple", "D"))
 
 
 def size_style(rank: int) -> dict[str, Any]:
-    """Colour and marker of the rank-th size."""
+    """Return the colour and marker of the rank-th size."""
     color, marker = _BY_RANK[rank % len(_BY_RANK)]
     return {"color": COLORS[color], "marker": marker}
 
 
 def thin(data: xr.Dataset, low: float, high: float, n: int = 34) -> xr.Dataset:
-    """At most ``n`` temperatures of a sweep between two, so that points can be told apart."""
+    """Select at most ``n`` temperatures between two, so that points do not overlap."""
     t = data["temperature"].to_numpy()
     inside = np.flatnonzero((t >= low) & (t <= high))
     step = max(1, -(-inside.size // n))
@@ -50,7 +65,7 @@ def points(
     hollow: bool = False,
     label: str = "N = {size} ({n} samples)",
 ) -> None:
-    """Draw a sweep's means against T with the paper's error bars, one marker per size."""
+    """Draw a sweep's means over T with the paper's error bars, one marker for each size."""
     shown = thin(data, low, high)
     mean, error = mean_and_error(shown[name])
     for rank, size in enumerate(data["size"].to_numpy()):
@@ -76,7 +91,7 @@ def points(
 def lines(
     ax: Axes, theory: Theory, name: str, low: float, high: float, *, label: str = "theory, N → ∞"
 ) -> None:
-    """Draw the theory: black for equilibrium, and both branches where there is a transition."""
+    """Draw the theory: equilibrium in black, and both branches if there is a transition."""
     transition = theory.exact.transition()
     if transition is None:
         line = theory.line("cooled", low, high)
@@ -112,7 +127,7 @@ def lines(
 def finish(
     ax: Axes, x: str, y: str, title: str = "", *, logx: bool = False, logy: bool = False
 ) -> None:
-    """Label an axis and give it the common look."""
+    """Label the axes and give them the common look."""
     if logx:
         ax.set_xscale("log")
     if logy:
@@ -127,26 +142,37 @@ def finish(
 
 
 def limits(ax: Axes, *theory: ArrayLike, pad: float = 4.0) -> None:
-    """Set a logarithmic axis' range by the theory, not by the longest error bar."""
+    """Set the range of a logarithmic axis by the theory, not by the longest error bar."""
     flat = np.concatenate([np.ravel(np.asarray(values)) for values in theory])
     ax.set_ylim(np.nanmin(flat) / pad, np.nanmax(flat) * pad)
 
 
+def curve(ax: Axes, data: xr.Dataset, name: str, title: str) -> None:
+    """Draw one panel on logarithmic axes: a sweep's points on the line of theory."""
+    theory = Theory(data.attrs)
+    points(ax, data, name, low=SHOWN_LOW, high=SHOWN_HIGH)
+    lines(ax, theory, name, SHOWN_LOW, SHOWN_HIGH)
+    label = DISTORTION_LABEL if name == "distortion" else MSE_LABEL
+    finish(ax, T_LABEL, label, title, logx=True, logy=True)
+    limits(ax, theory.line("cooled", SHOWN_LOW, SHOWN_HIGH)[name])
+
+
 def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
-    """Write a figure as SVG and PNG, byte for byte the same for the same figure."""
+    """Write a figure as SVG and PNG; the same figure always gives the same bytes."""
+    check_extra()
     import matplotlib as mpl
     from PIL import Image
 
     directory.mkdir(parents=True, exist_ok=True)
     paths = {suffix: directory / f"{name}.{suffix}" for suffix in ("svg", "png")}
     figure.savefig(paths["png"], dpi=130, metadata={"Software": None})
-    # 64 colours are enough for lines and points, and a third of the file
+    # 64 colours are enough for lines and points, and make the file a third as large
     with Image.open(paths["png"]) as image:
         small = image.convert("RGB").quantize(64, dither=Image.Dither.NONE)
     small.save(paths["png"], optimize=True)
     with mpl.rc_context({"svg.hashsalt": "l0anneal", "svg.fonttype": "none"}):
         figure.savefig(paths["svg"], metadata={"Date": None})
-    # a hundredth of a point is finer than any screen, and half the file
+    # a hundredth of a point is finer than any screen, and the file is half as large
     text = paths["svg"].read_text(encoding="utf-8")
     text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)
     paths["svg"].write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The planted branch: start at the truth and heat."""
+"""Measure the planted branch: start at the planted support and heat."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.ensembles import Instance
 
-__all__ = ["Heated", "heat", "log_choose"]
+__all__ = ["Heated", "heat"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Heated:
-    """Means over the sweeps at each inverse temperature, from cold to hot."""
+    """Means over the sweeps at each inverse temperature, in the order from cold to hot."""
 
     mu: Floats
     distortion: Floats
@@ -42,27 +42,28 @@ def heat(
 ) -> Heated:
     """Follow the planted state of a noiseless instance from cold to hot.
 
-    The chain starts at the true support plus random columns up to ``n_nonzero``, and μ descends.
-    Cooling never visits this branch where a metastable state hides it.
+    The chain starts at the planted support plus random columns up to ``n_nonzero``, and μ descends.
+    Where a metastable state exists, cooling never reaches this branch.
 
     Parameters
     ----------
     instance : Instance
-        Without noise: the truth has energy zero.
+        An instance without noise, so that the planted support has energy zero.
     n_nonzero : int
-        k, at least the number of non-zero entries of the truth.
+        k, at least the size of the planted support.
     mu : array
-        Inverse temperatures, descending.
+        Inverse temperatures in descending order.
     tau : int
-        Sweeps at each; the energies of all of them are averaged.
+        Sweeps at each temperature; the energies of all sweeps are averaged.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        The seed; the same seed gives the same result.
 
     Notes
     -----
     The free entropy is integrated from the cold end, where the supports of energy zero are those
-    that contain the truth: log G(μ) = log C(N − K̂, k − K̂) + ∫_μ^∞ ⟨E⟩ dμ'. Beyond the coldest
-    temperature the planted state has ⟨E⟩ ∝ μ^(−3/2), which leaves 2 μ⟨E⟩ for the rest.
+    that contain the planted one: log G(μ) = log C(N − K̂, k − K̂) + ∫_μ^∞ ⟨E⟩ dμ'. Beyond the
+    coldest temperature the planted state has ⟨E⟩ ∝ μ^(−3/2), so the rest of the integral is
+    2 μ⟨E⟩.
 
     Examples
     --------
@@ -74,15 +75,15 @@ def heat(
     """
     mus = np.asarray(mu, dtype=np.float64)
     if mus.ndim != 1 or mus.size == 0 or not np.all(np.isfinite(mus)) or mus.min() <= 0:
-        raise ValueError("mu must be a list of positive numbers")
+        raise ValueError("mu must be a non-empty sequence of positive finite numbers")
     if np.any(np.diff(mus) >= 0):
-        raise ValueError("mu must descend: heating")
+        raise ValueError("mu must descend, because heating lowers the inverse temperature")
     if tau < 1:
-        raise ValueError(f"tau counts sweeps and must be ≥ 1; got {tau}")
+        raise ValueError(f"tau, the sweeps at each temperature, must be ≥ 1; got {tau}")
     problem, truth = instance.problem, instance.support
     n, k = problem.n_columns, problem.check_size(n_nonzero)
     if k < truth.size:
-        raise ValueError(f"n_nonzero = {k} is less than the {truth.size} columns of the truth")
+        raise ValueError(f"n_nonzero must be at least {truth.size}, the planted size; got {k}")
     order, flips = np.random.SeedSequence(seed_of(random_state)).spawn(2)
     others = np.setdiff1d(np.arange(n), truth)
     extra = np.random.default_rng(order).permutation(others)[: k - truth.size]
@@ -110,7 +111,7 @@ def heat(
 
 
 def _integral_from_infinity(mu: Floats, energy: Floats) -> Floats:
-    """∫_μ^∞ E dμ' over descending μ; trapezoids in log μ, where the integrand μE is smooth."""
+    """Integrate E dμ' from μ to ∞ by trapezoids in log μ, where the integrand μE is smooth."""
     integrand = mu * energy
     steps = 0.5 * (integrand[1:] + integrand[:-1]) * -np.diff(np.log(mu))
     return 2.0 * integrand[0] + np.concatenate(([0.0], np.cumsum(steps)))

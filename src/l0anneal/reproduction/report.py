@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing else, with the figures and data beside it."""
+"""Write the report: one self-contained HTML page, with figures and data files beside it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import xarray as xr
-from joblib import Parallel, delayed
+from joblib import delayed
 
-from l0anneal.reproduction.analysis import gather, summary
+from l0anneal.reproduction.analysis import Data, gather, summary
 from l0anneal.reproduction.collect import Failure
 from l0anneal.reproduction.drawing import save
-from l0anneal.reproduction.figures import draw
-from l0anneal.reproduction.paper import FIGURES, RHOS, Sweep, plan, tasks_of
+from l0anneal.reproduction.extra import check_extra
+from l0anneal.reproduction.figures import FIGURES, figure_names, sweeps_of
 from l0anneal.reproduction.rules import MIN_SAMPLES, Row
 from l0anneal.reproduction.store import Store
-from l0anneal.reproduction.verdicts import verdicts
+from l0anneal.reproduction.sweeps import Sweep, tasks_of
+from l0anneal.reproduction.workers import results_of
 
 __all__ = ["Report", "write_report"]
 
@@ -62,7 +63,23 @@ _MARKS = {"agrees": "✓", "partly": "≈", "differs": "✗", "new": "★"}
 
 @dataclass
 class Report:
-    """What a report says, before it is a page."""
+    """The content of a report, from which the page is written.
+
+    Attributes
+    ----------
+    quick : bool
+        Whether sizes and samples are small.
+    command : str
+        The command that makes this report.
+    n_tasks, n_done : int
+        The number of tasks, and how many are finished.
+    rows, images, samples : dict
+        The verdicts, the PNG file and the sizes with their samples, by figure.
+    omitted : dict
+        Why a figure was left out, by figure.
+    failures : sequence of Failure
+        Tasks that raised an exception.
+    """
 
     quick: bool
     command: str
@@ -85,78 +102,82 @@ def write_report(
     command: str = "l0anneal reproduce",
     n_jobs: int | None = None,
 ) -> Path:
-    """Analyse what the store has and write figures, data and the page; return the page's path.
+    """Analyse the finished tasks and write the page, the figures and the data files.
 
     Parameters
     ----------
     out : path
-        Gets ``report.html``, ``figures/*.svg``, ``figures/*.png`` and ``data/*.nc``.
+        The directory for ``report.html``, ``figures/*.svg``, ``figures/*.png`` and ``data/*.nc``.
     store : Store
-        Finished tasks. Missing samples are left out and the page says how many there are; a figure
-        that lacks a whole experiment is omitted and named.
+        The finished tasks. The page says how many samples each figure has. A figure with a sweep
+        that has no finished task at some size is omitted, and the page says so.
     figures : iterable of str
-        Names from `FIGURES`; all if empty.
+        Names of figures; all figures if empty.
     quick : bool
-        Which sizes and samples to look for.
+        Read the small sizes with few samples.
     failures : sequence of Failure
-        Named at the head of the page.
+        Tasks that failed; they are listed at the top of the page.
     command : str
-        The command that made it, for the page.
+        The command that made the report, which the page names.
     n_jobs : int, optional
-        Processes to work out the figures in.
+        The number of processes that draw and judge the figures.
+
+    Returns
+    -------
+    Path
+        The page.
     """
-    names = list(figures) or list(FIGURES)
-    chosen = plan(names, quick)
-    data = {name: gather(sweep, store) for name, sweep in chosen.items()}
+    check_extra()
+    names = figure_names(figures)
+    sweeps = sweeps_of(names, quick)
+    tasks = tasks_of(sweeps)
+    data = {name: gather(sweep, store) for name, sweep in sweeps.items()}
     report = Report(quick, command, failures=failures)
-    tasks = tasks_of(chosen)
     report.n_tasks, report.n_done = len(tasks), len(tasks) - len(store.missing(tasks))
-    _write_data(out / "data", data)
-    for name in names:
-        wanted = plan([name], quick)
-        report.samples[name] = _samples(wanted, data)
-        empty = [n for n in wanted if not bool((data[n]["n_samples"] > 0).all())]
+    _write_data(out / "data", sweeps, data)
+    of_figure = {name: {key: data[key] for key in FIGURES[name].sweeps(quick)} for name in names}
+    for name, its_data in of_figure.items():
+        report.samples[name] = _samples(its_data)
+        empty = [key for key, d in its_data.items() if not bool((d["n_samples"] > 0).all())]
         if empty:
             report.omitted[name] = f"no finished runs yet of: {', '.join(empty)}"
     ready = [name for name in names if name not in report.omitted]
-    made = Parallel(n_jobs=n_jobs)(
-        delayed(_make)(name, {key: data[key] for key in plan([name], quick)}, out / "figures")
-        for name in ready
-    )
-    for name, (rows, image) in zip(ready, made):
-        report.rows[name], report.images[name] = rows, image
+    calls = [delayed(_make)(name, of_figure[name], out / "figures") for name in ready]
+    with results_of(calls, n_jobs, "generator") as made:
+        for name, (rows, image) in zip(ready, made, strict=True):
+            report.rows[name], report.images[name] = rows, image
     page = out / "report.html"
     page.write_text(_page(report), encoding="utf-8")
     return page
 
 
-def _make(name: str, data: Mapping[str, xr.Dataset], directory: Path) -> tuple[list[Row], bytes]:
-    """One figure's rows of the table, and its picture."""
-    rows = verdicts(name, data)
-    return rows, save(draw(name, data), directory, name)["png"].read_bytes()
+def _make(name: str, data: Data, directory: Path) -> tuple[list[Row], bytes]:
+    """Judge and draw one figure; return its rows of the table and its PNG file."""
+    figure = FIGURES[name]
+    return figure.judge(data), save(figure.draw(data), directory, name)["png"].read_bytes()
 
 
-def _write_data(directory: Path, data: Mapping[str, xr.Dataset]) -> None:
-    """One file for each sweep; the many over ρ go into one file each group."""
+def _write_data(directory: Path, sweeps: Mapping[str, Sweep], data: Data) -> None:
+    """Write one file for each sweep, and one for each group of sweeps over ρ."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name, values in data.items():
-        group = next((g for g in RHOS if name.startswith(g + "-")), None)
-        kept = summary(values)
-        if group is None:
+    groups: dict[str, dict[float, xr.Dataset]] = {}
+    for name, sweep in sweeps.items():
+        kept = summary(data[name])
+        if sweep.group:
+            groups.setdefault(sweep.group, {})[sweep.parameters["rho"]] = kept
+        else:
             kept.to_netcdf(directory / f"{name}.nc", engine="h5netcdf")
-    for group, (_, _, rhos) in RHOS.items():
-        parts = {r: summary(data[f"{group}-{r:g}"]) for r in rhos if f"{group}-{r:g}" in data}
-        if parts:
-            joined = xr.concat(parts.values(), dim="rho", combine_attrs="drop_conflicts")
-            joined = joined.assign_coords(rho=list(parts))
-            joined.to_netcdf(directory / f"{group}.nc", engine="h5netcdf")
+    for group, parts in groups.items():
+        joined = xr.concat(parts.values(), dim="rho", combine_attrs="drop_conflicts")
+        joined = joined.assign_coords(rho=list(parts))
+        joined.to_netcdf(directory / f"{group}.nc", engine="h5netcdf")
 
 
-def _samples(wanted: Mapping[str, Sweep], data: Mapping[str, xr.Dataset]) -> str:
-    """Sizes and samples of a figure's experiments, as they are in the store."""
+def _samples(data: Data) -> str:
+    """List the sizes of a figure's sweeps, and how many samples of each are finished."""
     parts = []
-    for name in wanted:
-        counts = data[name]["n_samples"]
+    for name, values in data.items():
+        counts = values["n_samples"]
         sizes = ", ".join(f"N = {int(s)}: {int(counts.sel(size=s))}" for s in counts["size"])
         parts.append((name, sizes))
     same = {sizes for _, sizes in parts}
@@ -178,24 +199,11 @@ def _page(report: Report) -> str:
         "<h1>How rapid simulated annealing succeeds and fails: reproduced</h1>",
         "<p>Every figure and number of T. Obuchi and Y. Kabashima, <em>Sparse approximation "
         "problem: how rapid simulated annealing succeeds and fails</em>, measured by "
-        "<code>l0anneal</code> and laid beside replica theory.</p>",
+        "<code>l0anneal</code> and compared with replica theory.</p>",
         f"<p>{size}: {report.n_done} of {report.n_tasks} tasks. Made by "
         f"<code>{html.escape(report.command)}</code>.</p>",
     ]
-    if report.quick:
-        parts.append(
-            '<p class="note">This is the quick version: small sizes and few samples, so error '
-            "bars are wide and finite-size effects large. The full run is "
-            "<code>l0anneal reproduce --out DIR</code>.</p>"
-        )
-    if report.n_done < report.n_tasks:
-        parts.append(
-            f'<p class="note">{report.n_tasks - report.n_done} tasks are not finished; the same '
-            "command runs them and nothing else. Each figure says how many samples it has.</p>"
-        )
-    if report.failures:
-        items = "".join(f"<li><code>{html.escape(str(f))}</code></li>" for f in report.failures)
-        parts.append(f'<div class="note bad"><p>Tasks that failed:</p><ul>{items}</ul></div>')
+    parts += _notes(report)
     parts += ["<h2>What the paper says, and what is found</h2>", _rules(report), _table(report)]
     parts.append("<h2>The figures</h2>")
     for name, figure in FIGURES.items():
@@ -208,6 +216,26 @@ def _page(report: Report) -> str:
             )
     parts.append("</body></html>\n")
     return "\n".join(parts)
+
+
+def _notes(report: Report) -> list[str]:
+    """Return the warnings at the top of the page: quick, unfinished, failed."""
+    parts = []
+    if report.quick:
+        parts.append(
+            '<p class="note">This is the quick version: sizes are small and samples few, so error '
+            "bars are wide and finite-size effects large. The full run is "
+            "<code>l0anneal reproduce --out DIR</code>.</p>"
+        )
+    if report.n_done < report.n_tasks:
+        parts.append(
+            f'<p class="note">{report.n_tasks - report.n_done} tasks are not finished; the same '
+            "command runs only these. Each figure says how many samples it has.</p>"
+        )
+    if report.failures:
+        items = "".join(f"<li><code>{html.escape(str(f))}</code></li>" for f in report.failures)
+        parts.append(f'<div class="note bad"><p>Tasks that failed:</p><ul>{items}</ul></div>')
+    return parts
 
 
 def _rules(report: Report) -> str:
@@ -225,10 +253,10 @@ def _rules(report: Report) -> str:
         f"<p><strong>{counts}.</strong> Problems are named (α, ρ, ρ̂). Error bars are the paper's, "
         "std / √(samples − 1); 0.0365(16) means 0.0365 ± 0.0016. Theory is for N → ∞ while runs "
         "have finite N (at N = 100 and T = 1, ε is about 3 % and the MSE about 6 % off), so curves "
-        "are also extrapolated by a straight line in 1/N. A curve agrees if that limit is so close "
-        "to the theory at every temperature that chance alone would go farther at one of them in "
-        "one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), with error bars "
-        "no wider than the theory's value. A single number agrees within three error bars. "
+        "are also extrapolated by a straight line in 1/N. A curve agrees with theory if the "
+        "largest deviation of this limit stays within the bound that chance alone exceeds in one "
+        "case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures), and if no error bar is "
+        "wider than the theory's value. A single number agrees if it lies within three error bars. "
         f"Sizes with fewer than {MIN_SAMPLES} samples are drawn but not judged.</p>"
     )
 
@@ -254,7 +282,7 @@ def _table(report: Report) -> str:
 
 def _figure(name: str, title: str, caption: str, report: Report) -> str:
     data = base64.b64encode(report.images[name]).decode()
-    # a PNG's width is in its header; on a phone, panels stay readable and scroll sideways
+    # the header of a PNG has its width; on a phone the panels stay readable and scroll sideways
     width = int.from_bytes(report.images[name][16:20], "big") // 36
     return (
         f'<figure id="{name}"><h3>{html.escape(title)}</h3>'

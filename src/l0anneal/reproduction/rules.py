@@ -1,10 +1,11 @@
-"""The rules of the verdict table, in one place: each verdict is worked out from its numbers.
+"""The rules of the verdict table: how each verdict follows from its numbers.
 
-A measured curve agrees with theory if, over the range where the paper says so, its straight line
-through 1/N ends so close to the theory at every temperature that chance alone would go farther at
-one of them in one case of a hundred (Bonferroni's bound: 3.9 error bars for 99 temperatures), and
-if these error bars are nowhere wider than the theory's value itself. With one size only, that size
-is compared as it is. A single number agrees within three error bars.
+A measured curve is extrapolated to N → ∞ by a straight line in 1/N (a single size is compared as it
+is). The curve agrees with theory if two conditions hold over the range of temperatures where the
+paper claims agreement. First, its largest deviation stays within the bound that chance alone
+exceeds in one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures). Second, no error
+bar is wider than the theory's value itself. A single number agrees if it lies within three error
+bars.
 """
 
 from __future__ import annotations
@@ -20,30 +21,43 @@ from l0anneal.reproduction.analysis import (
     Theory,
     deviation,
     extrapolate,
+    found,
     mean_and_error,
+    only_solvable,
 )
 
 __all__ = [
+    "CURVES",
+    "JUDGED_HIGH",
+    "JUDGED_LOW",
     "MIN_SAMPLES",
+    "SIGMAS",
     "Row",
     "Status",
     "allowed",
     "compare",
     "describe",
-    "judge",
+    "judge_curve",
+    "judge_planted_run",
+    "judge_solvable",
     "judged",
+    "n_of",
     "pm",
+    "problem_name",
 ]
 
 Status = Literal["agrees", "partly", "differs", "new"]
-LOW, HIGH = 7.9e-5, 11.0  # the paper's schedule, from its second temperature on
+JUDGED_LOW, JUDGED_HIGH = 7.9e-5, 11.0  # the paper's schedule from its second temperature on
 SIGMAS = 3.0
 MIN_SAMPLES = 8
+
+#: The curves that are compared with theory, and their symbols.
+CURVES = {"distortion": "ε(T)", "mse": "MSE(T)"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table."""
+    """One row of the verdict table: the columns' texts, and the status that colours the row."""
 
     quantity: str
     paper: str
@@ -54,7 +68,7 @@ class Row:
 
 
 def pm(value: float, error: float) -> str:
-    """A number with its error in the last two digits, as 0.0365(16).
+    """Write a number with its error in the last two digits, as 0.0365(16).
 
     Examples
     --------
@@ -76,10 +90,10 @@ def pm(value: float, error: float) -> str:
 def compare(
     data: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled"
 ) -> tuple[Deviation | None, Deviation | None]:
-    """The largest size's deviation from theory, and that of the limit N → ∞.
+    """Return the deviations from theory of the largest size and of the limit N → ∞.
 
-    Sizes with fewer than `MIN_SAMPLES` samples are drawn but not judged: an error bar from so few
-    is itself mostly chance.
+    Sizes with fewer than `MIN_SAMPLES` samples are drawn but not judged, because an error bar from
+    so few samples is itself mostly chance.
     """
     data = judged(data)
     if data["size"].size == 0:
@@ -104,12 +118,12 @@ def compare(
 
 
 def judged(data: xr.Dataset) -> xr.Dataset:
-    """The sizes that have enough samples."""
+    """Select the sizes that have enough samples."""
     return data.isel(size=np.flatnonzero(data["n_samples"].to_numpy() >= MIN_SAMPLES))
 
 
 def describe(data: xr.Dataset, measured: Deviation | None, limit: Deviation | None) -> str:
-    """Both deviations in words."""
+    """Describe both deviations in words."""
     if measured is None:
         return "too few samples for an error bar"
     data = judged(data)
@@ -125,7 +139,9 @@ def describe(data: xr.Dataset, measured: Deviation | None, limit: Deviation | No
 
 
 def allowed(n_points: int) -> float:
-    """Error bars that the largest of ``n_points`` deviations may have, at one per cent.
+    """Return how many error bars the largest of ``n_points`` deviations may have.
+
+    Chance alone exceeds this number in at most one case of a hundred.
 
     Examples
     --------
@@ -137,8 +153,8 @@ def allowed(n_points: int) -> float:
     return float(-ndtri(0.005 / n_points))
 
 
-def judge(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Status]:
-    """The rule of this page for a curve."""
+def judge_curve(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Status]:
+    """Return the verdict on a curve from the deviations that `compare` found."""
     if measured is None:
         return "no verdict", "partly"
     final = limit or measured
@@ -154,3 +170,68 @@ def judge(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Sta
     if final.rms <= SIGMAS:
         return f"agrees in the mean (rms {final.rms:.1f}), not everywhere", "partly"
     return f"deviates: rms {final.rms:.1f} error bars", "differs"
+
+
+def problem_name(data: xr.Dataset) -> str:
+    """Name the problem of a sweep by its parameters (α, ρ, ρ̂)."""
+    a = data.attrs
+    return f"({a['alpha']:g}, {a['rho']:g}, {a['rho_hat']:g})"
+
+
+def n_of(counts: tuple[int, int]) -> str:
+    """Write counts of successes and of runs as "3 of 4"."""
+    return f"{counts[0]} of {counts[1]}"
+
+
+def judge_planted_run(source: xr.Dataset, says: str) -> list[Row]:
+    """Judge ε and MSE over the paper's whole schedule, and whether the planted signal is found."""
+    where = f"RS line, {JUDGED_LOW:.0e} ≤ T ≤ {JUDGED_HIGH:g}"
+    problem = problem_name(source)
+    rows = []
+    for name, label in CURVES.items():
+        both = compare(source, name, JUDGED_LOW, JUDGED_HIGH)
+        text, status = judge_curve(*both)
+        rows.append(Row(f"{label}, {problem}", says, where, describe(source, *both), text, status))
+    rows += judge_solvable(source, JUDGED_LOW, JUDGED_HIGH)
+    good, n = found(source)
+    final = source["final_mse"].isel(size=-1)
+    solvable = int(only_solvable(source)["n_samples"][-1])
+    rows.append(
+        Row(
+            f"planted solution found, {problem}",
+            "yes: MSE → 0",
+            "yes: MSE ∝ T^1.5",
+            f"N = {int(source['size'][-1])}: {good} of {n} runs end with MSE < 1e-3 "
+            f"({solvable} instances have one); median MSE {float(final.median()):.1e}",
+            f"{'agrees' if good >= 0.9 * solvable else 'in part'}: {good} of {solvable}",
+            "agrees" if good >= 0.9 * solvable else "partly",
+        )
+    )
+    return rows
+
+
+def judge_solvable(source: xr.Dataset, low: float, high: float) -> list[Row]:
+    """Judge the curves without the instances that have no planted solution of k columns.
+
+    If every instance has one, there is nothing to leave out and no row.
+    """
+    chosen = only_solvable(source)
+    lost = (source["n_samples"] - chosen["n_samples"]).to_numpy()
+    if not lost.any():
+        return []
+    counts = ", ".join(f"{int(a)} at N = {int(n)}" for a, n in zip(lost, source["size"]) if a)
+    rows = []
+    for name, label in CURVES.items():
+        both = compare(chosen, name, low, high)
+        text, status = judge_curve(*both)
+        rows.append(
+            Row(
+                f"{label}, {problem_name(source)}, instances with at most k planted columns",
+                "–",
+                f"left out as unsolvable: {counts}",
+                describe(chosen, *both),
+                text,
+                "new" if status == "agrees" else status,
+            )
+        )
+    return rows

@@ -1,4 +1,4 @@
-"""What a task's names mean: its ensemble becomes an instance, its solver a run on it."""
+"""Run a task: draw the instance that its ensemble names, and run the solver that it names."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ _ENSEMBLES: dict[str, Callable[..., Instance]] = {
 def run(task: Task) -> tuple[Arrays, float]:
     """Run a task; return its arrays and the processor seconds that its solver took.
 
-    Processor and not wall-clock time, because workers share cores with whatever else runs. Workers
-    that are threads of one process count each other's time too: for times, use processes.
+    Processor time is measured instead of wall-clock time because workers share their cores with
+    other programs. Threads of one process count each other's time, so measure times with processes.
+
+    Where the ensemble plants a signal, the arrays include ``n_planted``, the size of its support.
 
     Examples
     --------
@@ -47,7 +49,10 @@ def run(task: Task) -> tuple[Arrays, float]:
     _get_ready(task.solver["kind"])
     began = time.process_time()
     arrays = _call(solve, _arguments(task.solver), instance=instance, seed=task.seed)
-    return arrays, time.process_time() - began
+    seconds = time.process_time() - began
+    if "rho_hat" in task.ensemble:
+        arrays["n_planted"] = np.array(instance.support.size)
+    return arrays, seconds
 
 
 def instance_of(task: Task) -> Instance:
@@ -57,7 +62,7 @@ def instance_of(task: Task) -> Instance:
 
 
 def _get_ready(kind: str) -> None:
-    """Load what a solver loads on its first call, which its time should not include."""
+    """Compile and import what a solver needs on its first call, to keep this out of its time."""
     warm_up()
     if kind not in ("anneal", "heat"):
         import scipy.optimize  # noqa: F401
@@ -66,7 +71,7 @@ def _get_ready(kind: str) -> None:
 
 def _known(table: Mapping[str, Any], kind: str, what: str) -> Any:
     if kind not in table:
-        raise ValueError(f"the {what} {kind!r} is not known; there are {', '.join(table)}")
+        raise ValueError(f"the {what} {kind!r} is not known; use one of {', '.join(table)}")
     return table[kind]
 
 
@@ -75,7 +80,7 @@ def _arguments(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _call(function: Callable[..., Any], arguments: dict[str, Any], **others: Any) -> Any:
-    """Call with a task's arguments; a wrong name is the task's mistake and says so."""
+    """Call a function with a task's arguments; name the ones that it does not have."""
     wanted = set(inspect.signature(function).parameters)
     if unknown := set(arguments) - wanted:
         raise ValueError(f"{function.__name__} has no argument {', '.join(sorted(unknown))}")
@@ -84,14 +89,14 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any], **others: Any
 
 def _schedule(kind: str = "paper", **arguments: Any) -> Schedule:
     if kind not in ("paper", "geometric"):
-        raise ValueError(f"the schedule {kind!r} is not known; there are paper, geometric")
+        raise ValueError(f"the schedule {kind!r} is not known; use one of paper, geometric")
     return getattr(Schedule, kind)(**arguments)
 
 
 def _anneal(
     instance: Instance, seed: int, rho: float, schedule: Mapping[str, Any], polish: bool = False
 ) -> Arrays:
-    """The paper's annealing: distortion, MSE and free entropy at every temperature."""
+    """Anneal as in the paper; return distortion, MSE and free entropy at every temperature."""
     result = anneal(
         instance.problem,
         instance.size(rho),
@@ -111,14 +116,14 @@ def _anneal(
 
 
 def _by_eighth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means over eight equal stretches of the columns: where in a chain of blocks the error is."""
+    """Average over eight equal stretches of the columns, to see where in a dictionary errors are."""
     return np.array([part.mean() for part in np.array_split(values, 8)])
 
 
 def _heat(
     instance: Instance, seed: int, rho: float, mu_max: float, mu_min: float, n: int, tau: int
 ) -> Arrays:
-    """The planted branch, from cold to hot."""
+    """Heat from the planted support and return the planted branch."""
     heated = heat(
         instance, instance.size(rho), np.geomspace(mu_max, mu_min, n), tau, random_state=seed
     )
@@ -135,19 +140,19 @@ def _measured(instance: Instance, coef: NDArray[np.float64]) -> Arrays:
 
 
 def _omp(instance: Instance, seed: int, rho: float) -> Arrays:
-    """Orthogonal matching pursuit."""
+    """Run orthogonal matching pursuit."""
     return _measured(instance, baselines.omp(instance.problem, instance.size(rho)))
 
 
 def _l1(instance: Instance, seed: int, rho: float) -> Arrays:
-    """The l1 path at k non-zeros, as it is and with least squares on its support."""
+    """Follow the l1 path to k non-zeros; measure it also after least squares on its support."""
     coef = baselines.l1(instance.problem, instance.size(rho))
     refit = _measured(instance, baselines.refit(instance.problem, coef))
     return _measured(instance, coef) | {f"refit_{name}": value for name, value in refit.items()}
 
 
 def _basis_pursuit(instance: Instance, seed: int) -> Arrays:
-    """Least l1 norm among all x with Ax = y."""
+    """Minimise the l1 norm among all x with Ax = y."""
     return _measured(instance, baselines.basis_pursuit(instance.problem))
 
 

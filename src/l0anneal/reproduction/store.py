@@ -1,4 +1,4 @@
-"""Finished tasks on disk: one file each, written whole and renamed into place."""
+"""Store finished tasks on disk: one file for each, written completely and then renamed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from l0anneal.reproduction.task import Task
 
 __all__ = ["Record", "Store"]
 
-_STALE = 24 * 3600.0  # seconds after which a temporary file belongs to nobody
+_STALE = 24 * 3600.0  # seconds after which the writer of a temporary file must have ended
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a task gave: named arrays, and the processor seconds of its solver."""
+    """The result of a task: named arrays, and the processor seconds of its solver."""
 
     arrays: Mapping[str, NDArray[np.generic]]
     seconds: float
@@ -33,9 +33,8 @@ class Store:
     """A directory of finished tasks.
 
     A file is named by its task's id and appears only when it is complete: it is written under a
-    temporary name that no other writer has, flushed to disk, and renamed. Any number of processes
-    may write into one store at the same time, and any of them may be killed. Files hold plain
-    arrays and JSON.
+    unique temporary name, flushed to disk, and renamed. Any number of processes may write into one
+    store at the same time, and any of them may be killed. Files hold plain arrays and JSON.
 
     Examples
     --------
@@ -52,7 +51,7 @@ class Store:
         self.directory = Path(directory)
 
     def path(self, task: Task) -> Path:
-        """Where the task's file is, or will be."""
+        """Return the path of the task's file, whether it exists or not."""
         return self.directory / task.id[:2] / f"{task.id}.npz"
 
     def __contains__(self, task: Task) -> bool:
@@ -65,10 +64,13 @@ class Store:
     def write(
         self, task: Task, arrays: Mapping[str, NDArray[np.generic]], *, seconds: float
     ) -> None:
-        """Write the file of a finished task, whole or not at all."""
+        """Write the file of a finished task, completely or not at all."""
         for name, values in arrays.items():
             if name.startswith("_") or not isinstance(values, np.ndarray) or values.dtype.hasobject:
-                raise ValueError(f"{name}: results are plain arrays; got {type(values).__name__}")
+                raise ValueError(
+                    f"results must be plain arrays with names that do not start with _; got "
+                    f"{type(values).__name__} {name!r}"
+                )
         path = self.path(task)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.parent / f".{task.id[:16]}.{uuid.uuid4().hex}.tmp"
@@ -84,12 +86,15 @@ class Store:
             raise
 
     def read(self, task: Task) -> Record:
-        """Read a finished task; KeyError if there is none."""
+        """Read a finished task; raise KeyError if the task is not finished."""
         path = self.path(task)
         try:
             with np.load(path, allow_pickle=False) as file:
                 if str(file["_task"]) != task.to_json():
-                    raise ValueError(f"{path} holds another task; was it renamed by hand?")
+                    raise ValueError(
+                        f"{path} holds another task than its name says; delete the file to run the "
+                        "task again"
+                    )
                 info = json.loads(str(file["_info"]))
                 arrays = {name: file[name] for name in file.files if not name.startswith("_")}
         except FileNotFoundError:
@@ -97,7 +102,7 @@ class Store:
         return Record(arrays, float(info["seconds"]))
 
     def sweep_temporaries(self) -> int:
-        """Remove temporary files a day old, left by processes that were killed; return how many."""
+        """Remove temporary files older than a day, left by killed processes; return how many."""
         removed = 0
         for path in self.directory.glob("??/.*.tmp"):
             if time.time() - path.stat().st_mtime > _STALE:

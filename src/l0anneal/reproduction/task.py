@@ -1,4 +1,4 @@
-"""A task: one run of one solver on one random instance, as plain data."""
+"""Tasks: one run of one solver on one random instance, described by plain data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import numpy as np
 
 __all__ = ["Task", "canonical_json"]
 
-# Raise it when the same content comes to mean another computation: old files are then not found.
+# Raise the number when the same content comes to mean another computation: this changes all ids,
+# so that results of the earlier computation are not found.
 _FORMAT = "l0anneal.Task/1"
 
 
 def canonical_json(content: Any) -> str:
-    """Return the one JSON text of some plain data: sorted keys, no spaces, 1.0 written as 1.
+    """Return the canonical JSON text of plain data: sorted keys, no spaces, 1.0 written as 1.
 
     Examples
     --------
@@ -38,15 +39,18 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"a task holds finite numbers only; got {value}")
+            raise ValueError(f"numbers in a task must be finite; got {value}")
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise ValueError(f"names in a task are strings; got {list(value)}")
+            raise ValueError(f"names in a task must be strings; got {list(value)}")
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    raise ValueError(f"a task is plain data; it cannot hold {value!r}")
+    raise ValueError(
+        "a task must be plain data (numbers, strings, lists, mappings); got "
+        f"{type(value).__name__} {value!r}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +60,18 @@ class Task:
     Parameters
     ----------
     ensemble : mapping
-        ``kind`` (a function of `l0anneal.problem.ensembles`) and its arguments.
+        ``kind``, the name of a function in `l0anneal.ensembles`, and its arguments.
     solver : mapping
-        ``kind`` (see `l0anneal.reproduction.solvers`) and its arguments.
+        ``kind``, a name from `l0anneal.reproduction.solvers`, and its arguments.
     sample : int
-        Which of the ensemble's instances.
+        The number of the instance in the ensemble, from 0.
 
     Notes
     -----
-    Two tasks of the same content are the same task, with the same `id` on every machine. The
-    solver's random stream comes from that id, the instance's from the ensemble and the sample
-    alone: all solvers meet the same instances, so that their results can be compared in pairs.
+    Two tasks with the same content are the same task and have the same `id` on every machine. The
+    solver's random stream is derived from that id, the instance's from the ensemble and the sample
+    alone. All solvers therefore run on the same instances, and their results can be compared in
+    pairs.
 
     Examples
     --------
@@ -83,15 +88,15 @@ class Task:
         for name in ("ensemble", "solver"):
             part = getattr(self, name)
             if not isinstance(part, Mapping) or not isinstance(part.get("kind"), str):
-                raise ValueError(f"{name} needs a mapping with a kind; got {part!r}")
+                raise ValueError(f"{name} must be a mapping with a kind; got {part!r}")
         if isinstance(self.sample, bool) or not isinstance(self.sample, (int, np.integer)):
             raise ValueError(f"sample must be an integer; got {self.sample!r}")
         if self.sample < 0:
             raise ValueError(f"sample must be ≥ 0; got {self.sample}")
-        _ = self.id  # content that has no JSON fails here and not on a worker
+        _ = self.id  # content that has no JSON must fail here, not on a worker
 
     def to_json(self) -> str:
-        """The canonical text of the whole content."""
+        """Return the canonical JSON text of the whole content."""
         return canonical_json(
             {
                 "format": _FORMAT,
@@ -103,10 +108,10 @@ class Task:
 
     @classmethod
     def from_json(cls, text: str) -> Task:
-        """Read what `to_json` wrote."""
+        """Make a task from the text that `to_json` returned."""
         content = json.loads(text)
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise ValueError(f"this is not a task of format {_FORMAT}: {text[:80]}")
+            raise ValueError(f"the text is not a task of format {_FORMAT}: {text[:80]}")
         return cls(content["ensemble"], content["solver"], content["sample"])
 
     @cached_property
@@ -116,12 +121,12 @@ class Task:
 
     @property
     def seed(self) -> int:
-        """The solver's random stream, from the id."""
+        """The seed of the solver's random stream, from the id."""
         return int(self.id[:32], 16)
 
     @property
     def instance_seed(self) -> int:
-        """The instance's random stream, from the ensemble and the sample."""
+        """The seed of the instance's random stream, from the ensemble and the sample."""
         content = {"format": _FORMAT, "ensemble": self.ensemble, "sample": self.sample}
         return int(_digest(canonical_json(content))[:32], 16)
 

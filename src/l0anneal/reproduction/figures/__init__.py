@@ -1,0 +1,71 @@
+"""The figures of the report, one file each, in the order of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from l0anneal.reproduction.figure import ReportFigure
+from l0anneal.reproduction.figures import (
+    computation_time,
+    easy,
+    entropy,
+    freezing,
+    hard,
+    metastable,
+    noise_only,
+    noisy,
+    phase_diagram,
+    rho,
+    seeded,
+    slow,
+)
+from l0anneal.reproduction.sweeps import Sweep
+
+__all__ = ["FIGURES", "figure_names", "sweeps_of"]
+
+FIGURES: dict[str, ReportFigure] = {
+    module.FIGURE.name: module.FIGURE
+    for module in (
+        easy,
+        phase_diagram,
+        hard,
+        metastable,
+        entropy,
+        slow,
+        freezing,
+        noise_only,
+        computation_time,
+        rho,
+        noisy,
+        seeded,
+    )
+}
+
+
+def figure_names(figures: Iterable[str] = ()) -> list[str]:
+    """Return the given names, or the names of all figures if none is given.
+
+    Examples
+    --------
+    >>> figure_names(["slow"]), len(figure_names())
+    (['slow'], 12)
+    """
+    names = list(figures) or list(FIGURES)
+    if unknown := [name for name in names if name not in FIGURES]:
+        raise ValueError(f"there is no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
+    return names
+
+
+def sweeps_of(figures: Iterable[str] = (), quick: bool = False) -> dict[str, Sweep]:
+    """Return the sweeps that the given figures need, by name; of all figures if none is given.
+
+    Examples
+    --------
+    >>> sorted(sweeps_of(["slow"]))
+    ['rapid', 'slow']
+    """
+    return {
+        name: sweep
+        for figure in figure_names(figures)
+        for name, sweep in FIGURES[figure].sweeps(quick).items()
+    }

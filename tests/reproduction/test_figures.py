@@ -1,0 +1,85 @@
+"""The figures of the report, and the sweeps that they need."""
+
+import hashlib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from l0anneal.reproduction import figures
+from l0anneal.reproduction.figure import ReportFigure
+from l0anneal.reproduction.figures import FIGURES, sweeps_of
+from l0anneal.reproduction.sweeps import tasks_of
+
+
+def test_every_file_of_the_folder_is_a_figure_of_the_report():
+    files = [path.stem for path in Path(figures.__file__).parent.glob("*.py")]
+    modules = [import_module(f"{figures.__name__}.{name}") for name in files if name != "__init__"]
+    assert all(isinstance(module.FIGURE, ReportFigure) for module in modules)
+    assert {module.FIGURE.name for module in modules} == set(FIGURES)
+    assert len(modules) == len(FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("quick", "n_tasks", "digest"),
+    [
+        (True, 277, "96340273cefae2f226e92aec8f7c8eb359c404f7d625b98a882fe20d00b2ee05"),
+        (False, 3590, "95e9a3f8e5feb8e7990533adf09fac5ebcbba663e07532a6dab28c1cac76f8ee"),
+    ],
+)
+def test_the_tasks_stay_the_same(quick, n_tasks, digest):
+    """Stored results are found by their tasks' ids, so the ids must not change unintentionally."""
+    ids = sorted(task.id for task in tasks_of(sweeps_of(quick=quick)))
+    assert len(ids) == n_tasks
+    assert hashlib.sha256("\n".join(ids).encode()).hexdigest() == digest
+
+
+def test_the_full_size_is_the_papers():
+    full = sweeps_of()
+    for name, parameters in {
+        "easy": (0.8, 0.4, 0.2),
+        "hard": (0.8, 0.55, 0.5),
+        "metastable": (0.75, 0.65, 0.5),
+        "rapid": (0.75, 0.55, 0.5),
+        "noise": (0.5, 0.2, 0.0),
+    }.items():
+        found = full[name].parameters
+        assert (found["alpha"], found["rho"], found["rho_hat"]) == parameters
+        assert full[name].samples == {100: 100, 200: 100, 400: 100}
+        assert full[name].solver["schedule"] == {"kind": "paper", "tau": 5}
+    assert full["slow"].solver["schedule"]["tau"] == 100
+    assert full["noise"].parameters["sigma_xi2"] == 1.0
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_name_means_the_same_sweep_in_every_figure(quick):
+    known = {}
+    for figure in FIGURES.values():
+        assert figure.sweeps(quick)
+        for name, sweep in figure.sweeps(quick).items():
+            assert known.setdefault(name, sweep) == sweep
+    assert known == sweeps_of(quick=quick)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_sweeps_of_a_group_differ_in_rho_alone(quick):
+    groups = {}
+    for sweep in sweeps_of(quick=quick).values():
+        if sweep.group:
+            groups.setdefault(sweep.group, []).append(sweep.parameters)
+    assert len(groups) == 4
+    for parameters in groups.values():
+        assert len({p.pop("rho") for p in parameters}) == len(parameters) >= 2
+        assert all(p == parameters[0] for p in parameters)
+
+
+def test_shared_tasks_are_counted_once():
+    both = tasks_of(sweeps_of(["noise-only", "time"]))
+    assert len(both) == len({task.id for task in both})
+    separate = [len(tasks_of(sweeps_of([name]))) for name in ("noise-only", "time")]
+    assert len(both) < sum(separate)
+
+
+def test_an_unknown_figure_is_named():
+    with pytest.raises(ValueError, match="no figure fig7; there are easy"):
+        sweeps_of(["fig7"])
