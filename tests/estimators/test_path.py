@@ -11,11 +11,11 @@ from l0anneal import (
     SubsetPathDisplay,
     anneal,
     choose_size,
-    path_search,
-    selection,
     subset_path,
 )
 from l0anneal._util.figures import new_figure
+from l0anneal.estimators.criteria import CRITERIA
+from l0anneal.samplers import path_search
 from l0anneal.samplers.path_search import best_of_every_size
 from l0anneal.samplers.run import Run
 
@@ -218,7 +218,7 @@ def test_dense_sparse_and_named_data_have_the_same_path(data, path):
     named = subset_path(pd.DataFrame(X, columns=names), y, 8, cv=5, random_state=0)
     for other in (sparse, named):
         np.testing.assert_allclose(other.coefs, path.coefs, rtol=1e-7, atol=1e-10)
-        for name in selection.CRITERIA:
+        for name in CRITERIA:
             np.testing.assert_allclose(other.criteria[name], path.criteria[name], rtol=1e-8)
         np.testing.assert_allclose(other.leave_one_out, path.leave_one_out, rtol=1e-8)
     assert named.feature_names == tuple(names)
@@ -253,7 +253,7 @@ def test_bad_arguments(data, path):
     X, y = data
     with pytest.raises(ValueError, match="number of features, 25; got 26"):
         subset_path(X, y, 26)
-    with pytest.raises(ValueError, match="too many for 10 samples: at most 9"):
+    with pytest.raises(ValueError, match="too large for 10 samples: at most 9"):
         subset_path(X[:10], y[:10], 12)
     with pytest.raises(ValueError, match="integer"):
         subset_path(X, y, 2.0)
@@ -263,9 +263,33 @@ def test_bad_arguments(data, path):
         subset_path(X, y, 2, alpha=-1.0)
     with pytest.raises(ValueError, match="NaN"):
         subset_path(np.where(X > 1, np.nan, X), y, 2)
-    with pytest.raises(ValueError, match="one of evidence, bic"):
+    with pytest.raises(ValueError, match="criterion must be one of"):
         choose_size(path, "aic")
-    with pytest.raises(ValueError, match="without cross-validation"):
+    with pytest.raises(ValueError, match="no cross-validation"):
         choose_size(subset_path(X, y, 2, random_state=0), "cv")
     with pytest.raises(ValueError, match="sizes from 0 to 8; got 9"):
         path.support(9)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_a_path_with_a_time_limit_replays(cv):
+    """Cut short in the middle of the search, and again by its number of steps."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((200, 300)), rng.standard_normal(200)  # takes some seconds
+    first = subset_path(X, y, 60, cv=cv, time_limit=0.5, n_jobs=2, random_state=3)
+    again = subset_path(X, y, 60, cv=cv, steps=first.steps, random_state=3)
+    assert first.ended == again.ended == "time limit"
+    assert again.steps == first.steps
+    assert min(first.steps) >= 0
+    for a, b in zip(first.supports, again.supports, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name in first.criteria:
+        np.testing.assert_array_equal(first.criteria[name], again.criteria[name])
+
+
+def test_steps_belong_to_a_path():
+    X, y = planted()
+    with pytest.raises(ValueError, match="steps needs 4 numbers"):
+        subset_path(X, y, 3, cv=3, steps=(1,))
+    with pytest.raises(ValueError, match="not both"):
+        subset_path(X, y, 3, steps=(1,), time_limit=1.0)

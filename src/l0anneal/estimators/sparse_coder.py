@@ -28,7 +28,8 @@ __all__ = ["AnnealedSparseCoder", "sparse_encode"]
 
 Floats = NDArray[np.float64]
 
-BLOCK = 32  # signals between two looks at Ctrl-C and the clock
+BLOCK = 32  # signals between two looks at Ctrl-C and the clock, at most
+KICKS = 1000  # kicks between them, about
 PURSUIT = -1  # as a number of kicks: no descent either
 
 
@@ -321,7 +322,8 @@ class _Coding:
         self.k, self.n_kicks, self.codes = k, n_kicks, codes
         self.key = stream(run.stream("coding"))
         gram = np.ascontiguousarray(atoms @ atoms.T)
-        self.blocks = [slice(i, i + BLOCK) for i in range(0, Y.shape[0], BLOCK)]
+        self.block = max(1, min(BLOCK, KICKS // (1 + n_kicks)))
+        self.blocks = [slice(i, i + self.block) for i in range(0, Y.shape[0], self.block)]
         self.idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
         self.n_threads = max(1, min(len(self.blocks), run.n_threads))
         for _ in range(self.n_threads):
@@ -339,7 +341,7 @@ class _Coding:
         done = np.array(self.run.map(self._finish, self.blocks))
         left = [block for block, finished in zip(self.blocks, done) if not finished]
         self.run.map(lambda block: self._encode(block, PURSUIT), left)
-        return np.repeat(done, BLOCK)[: self.Y.shape[0]]
+        return np.repeat(done, self.block)[: self.Y.shape[0]]
 
     def _finish(self, block: slice) -> bool:
         """Encode a block if there is time for it and for the pursuit of those after it."""
