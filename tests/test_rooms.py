@@ -242,7 +242,7 @@ def test_a_cycle_fails(kind, tmp_path):
 
 
 def fresh(code):
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert out.returncode == 0, out.stderr
     return out.stdout.strip()
 
