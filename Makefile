@@ -9,7 +9,7 @@ help:
 	@echo "make examples   all examples in full, pictures in demo/"
 	@echo "make test       the tests (make test-slow: the long statistical ones)"
 	@echo "make bench      times, as ratios in one run"
-	@echo "make lint       ruff and mypy;  make format  rewrites"
+	@echo "make lint       ruff, mypy and the import graph;  make format  rewrites"
 
 # A virtual environment without its interpreter is no environment: make it again.
 ifeq (,$(wildcard $(BIN)/python))
@@ -36,7 +36,7 @@ examples: $(VENV)/.installed
 	  echo "$$example"; (cd demo && MPLBACKEND=agg ../$(BIN)/python ../$$example); done
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -m slow
@@ -48,6 +48,8 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python scripts/import_graph.py
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

@@ -1,37 +1,188 @@
-"""Examples in docstrings run, and public names have docstrings."""
+"""Examples in docstrings and pages run and show the right values; public names are documented."""
 
+import ast
+import dataclasses
 import doctest
 import importlib
 import inspect
+import io
 import pkgutil
 import re
+import tokenize
+from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 import l0anneal
 
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "docs/guide.md"]
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(l0anneal.__path__, "l0anneal.")
     if not name.endswith("__main__")
 ]
 
-ROOT = Path(__file__).parents[1]
+
+def public_objects(module):
+    """Functions and classes of a module and of the modules that its ``__all__`` lists, by name."""
+    own = [n for n, t in vars(module).items() if getattr(t, "__module__", "") == module.__name__]
+    found = {}
+    for name in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
+        thing = getattr(module, name)
+        if inspect.ismodule(thing):
+            found |= public_objects(thing)
+        elif callable(thing):
+            found[f"{module.__name__}.{name}"] = thing
+    return found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
-def test_the_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+PUBLIC = public_objects(l0anneal)
+
+
+# Values in comments. In a Python block of a page, the comment behind an expression may begin with the
+# value of the expression, which is then compared. What follows a colon or a semicolon is free text.
+#
+#     choose_size(path, "cv")  # 4
+#     found.state, found.support.size  # ("found", 100)
+#     result.support  # array([  3,  50, 200])
+#     model.inclusion_probability_[[0, 20]]  # .64 and .38: they share it
+#     np.count_nonzero(codes, axis=1)  # 8 each
+#
+# A number with a point is compared to the digits shown; lists, tuples and arrays are compared element by
+# element. A comment that begins like a value must be one; any other comment is free text.
+
+LOOKS_LIKE_A_VALUE = re.compile(r"""[-+.]?\d|["'(\[{]|array\(|(True|False|None)\b""")
+
+
+def shown_value(comment):
+    """Source of the value at the beginning of a comment, and whether it is for "each"; or None."""
+    text = comment.lstrip("# ").rstrip()
+    if not LOOKS_LIKE_A_VALUE.match(text):
+        return None
+    for end in [*(match.start() for match in re.finditer(r"[:;](\s|$)", text)), len(text)]:
+        each = text[:end].endswith(" each")
+        source = re.sub(r"^(\S+) and (\S+)$", r"[\1, \2]", text[:end].removesuffix(" each"))
+        source = re.sub(r"^array\((.*)\)$", r"\1", source)
+        with suppress(SyntaxError, ValueError):
+            ast.literal_eval(source)
+            return source, each
+    raise AssertionError(f"the comment begins like a value but cannot be read: {comment}")
+
+
+def agrees(value, source, node=None):
+    """Whether ``value`` is what the source, or a node of its syntax tree, shows."""
+    node = node or ast.parse(source, mode="eval").body
+    if isinstance(node, (ast.List, ast.Tuple)):
+        values = list(value)
+        return len(values) == len(node.elts) and all(
+            agrees(v, source, n) for v, n in zip(values, node.elts)
+        )
+    shown = ast.literal_eval(node)
+    if isinstance(shown, float):
+        digits = Decimal(ast.get_source_segment(source, node)).as_tuple()
+        return abs(value - shown) <= 0.5000001 * 10.0**digits.exponent
+    return bool(value == shown)
+
+
+def wrong_values(text, page="page"):
+    """Run the Python blocks of a page one after the other; list the comments that show a wrong value.
+
+    Returns the list and the number of comments that were compared.
+    """
+    names, wrong, n_compared = {}, [], 0
+    for block in re.finditer(r"^```python\n(.*?)^```", text, re.S | re.M):
+        code = block.group(1)
+        first = text[: block.start(1)].count("\n")
+        comments = {
+            token.start[0]: token.string
+            for token in tokenize.generate_tokens(io.StringIO(code).readline)
+            if token.type == tokenize.COMMENT
+        }
+        for statement in ast.parse(code).body:
+            ast.increment_lineno(statement, first)
+            if not isinstance(statement, ast.Expr):
+                exec(compile(ast.Module([statement], []), page, "exec"), names)
+                continue
+            value = eval(compile(ast.Expression(statement.value), page, "eval"), names)
+            shown = shown_value(comments.get(statement.end_lineno - first, ""))
+            if shown is None:
+                continue
+            source, each = shown
+            n_compared += 1
+            values = list(value) if each else [value]
+            if not (values and all(agrees(v, source) for v in values)):
+                wrong.append(f"{page}, line {statement.end_lineno}: {source}, but it is {value!r}")
+    return wrong, n_compared
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page_run_and_show_the_right_values(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.S | re.M)
-    assert blocks
-    names = {}
-    for number, block in enumerate(blocks):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
+    wrong, n_compared = wrong_values((ROOT / page).read_text("utf-8"), page)
+    assert wrong == []
+    assert n_compared > 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def shown_as(code):
+    return wrong_values(f"Text.\n\n```python\n{code}\n```\n")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "1 + 1  # 2",
+        "0.638  # .64",
+        "0.0638  # 6.4e-2: a text",
+        "-0.638, 2  # (-.64, 2)",
+        "[0.638, 0.379]  # .64 and .38: together 1",
+        "[8, 8]  # 8 each",
+        "[[1, 2], [3, 4]]  # array([[1, 2], [3, 4]])",
+        '"noise"  # "noise"',
+        '{"a": 1}  # {"a": 1}; a text',
+        "sum(\n    [1, 2],\n)  # 3",
+        "None  # None",
+    ],
+)
+def test_a_right_value_is_compared(code):
+    assert shown_as(code) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "1 + 1  # 3",
+        "0.638  # .63",
+        "0.0638  # 6.3e-2: a text",
+        "-0.638, 2  # (-.64, 3)",
+        "[0.638, 0.379]  # .64 and .37: together 1",
+        "[8, 9]  # 8 each",
+        "[]  # 8 each",
+        "[0, 1]  # [0]: too short",
+        '"trapped"  # "noise"',
+        "sum(\n    [1, 2],\n)  # 4",
+        "0  # None",
+    ],
+)
+def test_a_wrong_value_fails(code):
+    wrong, n_compared = shown_as(f"x = 1\n{code}")
+    assert n_compared == 1
+    assert len(wrong) == 1
+    assert wrong[0].startswith(f"page, line {5 + code.count(chr(10))}: ")
+
+
+def test_free_text_is_not_compared():
+    for comment in ("dense, least squares", "xarray: distortion", "sex, bmi and two more"):
+        assert shown_as(f"1  # {comment}") == ([], 0)
+    assert shown_as("x = 1  # 2 would be wrong, but this is no expression") == ([], 0)
+    with pytest.raises(AssertionError, match="cannot be read"):
+        shown_as("1  # 2 or three")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_of_a_page_lead_somewhere(page):
     text = (ROOT / page).read_text("utf-8")
     headings = re.findall(r"^#+ (.*)$", text, re.M)
@@ -59,25 +210,114 @@ def test_public_names_have_docstrings(name):
             assert inspect.getdoc(thing), f"{name}.{public}"
 
 
-def test_parameters_in_the_docstring_are_those_of_the_function():
-    for thing in (
-        l0anneal.anneal,
-        l0anneal.problem.ensembles.planted,
-        l0anneal.population_anneal,
-        l0anneal.temper,
-        l0anneal.SparseProblem,
-        l0anneal.AnnealedSubsetRegressor,
-        l0anneal.subset_path,
-        l0anneal.choose_size,
-        l0anneal.sparse_encode,
-        l0anneal.AnnealedSparseCoder,
-    ):
-        text = inspect.getdoc(thing)
-        section = text.split("Parameters\n----------\n")[1].split("\n\n")[0]
-        documented = {
-            name.strip()
-            for line in section.splitlines()
-            if line and not line.startswith(" ")
-            for name in line.split(":")[0].split(",")
-        }
-        assert documented == set(inspect.signature(thing).parameters)
+def documented(thing, section):
+    """Names in a section of a numpydoc docstring; None if there is no such section."""
+    parts = re.split(r"^(\w.*)\n-{3,}\n", inspect.getdoc(thing) or "", flags=re.M)
+    if section not in parts[1::2]:
+        return None
+    lines = parts[parts.index(section) + 1].splitlines()
+    heads = [line.split(" : ")[0] for line in lines if line and not line.startswith(" ")]
+    return [name.strip(" *") for head in heads for name in head.split(",")]
+
+
+def undocumented(thing):
+    """What is wrong with the parameters or attributes in a docstring; empty if nothing is.
+
+    A function, or a class that users build, documents the parameters of its signature; where there are
+    one or two, the text may name them. A class that users only receive, such as a result, may
+    document attributes instead, which must exist.
+    """
+    parameters, attributes = documented(thing, "Parameters"), documented(thing, "Attributes")
+    if inspect.isclass(thing) and issubclass(thing, BaseException):
+        return ""
+    if inspect.isclass(thing) and parameters is None and attributes is not None:
+        known = {*dir(thing), *getattr(thing, "__dataclass_fields__", ())}
+        unknown = [name for name in attributes if name not in known]
+        return f"no such attributes: {unknown}" if unknown else ""
+    expected = list(inspect.signature(thing).parameters)
+    if parameters is None and len(expected) <= 2:
+        parameters = [name for name in expected if f"``{name}``" in (inspect.getdoc(thing) or "")]
+    if sorted(parameters or []) != sorted(expected):
+        return f"documented {parameters}, signature {expected}"
+    return ""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_parameters_in_the_docstring_are_those_of_the_signature(name):
+    assert undocumented(PUBLIC[name]) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"{owner}.{name}"
+        for owner, thing in PUBLIC.items()
+        if inspect.isclass(thing)
+        for name, method in vars(thing).items()
+        if not name.startswith("_") and getattr(method, "__module__", "").startswith("l0anneal")
+    ],
+)
+def test_methods_have_a_docstring_with_their_parameters(name):
+    owner, _, method = name.rpartition(".")
+    method = getattr(PUBLIC[owner], method)
+    assert inspect.getdoc(method)
+    if documented(method, "Parameters") is not None:
+        expected = [p for p in inspect.signature(method).parameters if p != "self"]
+        assert sorted(documented(method, "Parameters")) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, thing in PUBLIC.items()
+        if not (inspect.isclass(thing) and documented(thing, "Parameters") is None)
+    ],
+)
+def test_what_users_call_has_an_example(name):
+    assert doctest.DocTestFinder(recurse=False).find(inspect.unwrap(PUBLIC[name]))[0].examples
+
+
+def test_wrong_docstrings_are_found():
+    def good(a, b, *rest):
+        """Do it.
+
+        Parameters
+        ----------
+        a, b : int
+            Numbers.
+
+        *rest : int
+            More of them.
+
+        Returns
+        -------
+        c : int
+            Another.
+        """
+
+    def renamed(a, b, new):
+        pass
+
+    @dataclasses.dataclass
+    class Result:
+        """An answer.
+
+        Attributes
+        ----------
+        value, gone : int
+            Numbers.
+        """
+
+        value: int
+
+    def short(first, second):
+        """Add ``first`` to the other."""
+
+    renamed.__doc__ = good.__doc__.replace("*rest", "old")
+    assert undocumented(short) == "documented ['first'], signature ['first', 'second']"
+    assert undocumented(good) == ""
+    assert undocumented(renamed) == "documented ['a', 'b', 'old'], signature ['a', 'b', 'new']"
+    assert undocumented(Result) == "no such attributes: ['gone']"
+    Result.__doc__ = "An answer."
+    assert undocumented(Result) == "documented [], signature ['value']"

@@ -1,23 +1,15 @@
 """The public names, each listed once; ``__init__.py`` loads them from here."""
 
-from . import baselines as baselines
-from . import theory as theory
-from .diagnosis import Diagnosis as Diagnosis
-from .diagnosis import diagnose as diagnose
+from . import baselines as baselines, theory as theory
+from .diagnosis import Diagnosis as Diagnosis, diagnose as diagnose
 from .estimators.display import SubsetPathDisplay as SubsetPathDisplay
 from .estimators.path import (
     SubsetPath as SubsetPath,
-)
-from .estimators.path import (
     choose_size as choose_size,
-)
-from .estimators.path import (
     subset_path as subset_path,
 )
 from .estimators.sparse_coder import (
     AnnealedSparseCoder as AnnealedSparseCoder,
-)
-from .estimators.sparse_coder import (
     sparse_encode as sparse_encode,
 )
 from .estimators.subset_regressor import AnnealedSubsetRegressor as AnnealedSubsetRegressor
@@ -28,8 +20,6 @@ from .samplers.annealing.result import AnnealResult as AnnealResult
 from .samplers.evidence.anneal import evidence_anneal as evidence_anneal
 from .samplers.evidence.result import (
     EvidenceResult as EvidenceResult,
-)
-from .samplers.evidence.result import (
     EvidenceSchedule as EvidenceSchedule,
 )
 from .samplers.kicks.result import KickResult as KickResult
@@ -38,8 +28,7 @@ from .samplers.pace import AdaptiveSchedule as AdaptiveSchedule
 from .samplers.population.anneal import population_anneal as population_anneal
 from .samplers.population.result import PopulationResult as PopulationResult
 from .samplers.schedule import Schedule as Schedule
-from .samplers.tempering.result import RunTooShort as RunTooShort
-from .samplers.tempering.result import TemperResult as TemperResult
+from .samplers.tempering.result import RunTooShort as RunTooShort, TemperResult as TemperResult
 from .samplers.tempering.temper import temper as temper
 from .solving import solve as solve
 
