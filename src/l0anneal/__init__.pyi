@@ -2,12 +2,9 @@
 
 from . import baselines as baselines, theory as theory
 from .diagnosis import Diagnosis as Diagnosis, diagnose as diagnose
+from .estimators.criteria import choose_size as choose_size
 from .estimators.display import SubsetPathDisplay as SubsetPathDisplay
-from .estimators.path import (
-    SubsetPath as SubsetPath,
-    choose_size as choose_size,
-    subset_path as subset_path,
-)
+from .estimators.path import SubsetPath as SubsetPath, subset_path as subset_path
 from .estimators.sparse_coder import (
     AnnealedSparseCoder as AnnealedSparseCoder,
     sparse_encode as sparse_encode,

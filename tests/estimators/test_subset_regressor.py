@@ -258,9 +258,7 @@ def test_the_longest_path_can_be_set_and_warns_when_it_is_too_short(monkeypatch)
     model = AnnealedSubsetRegressor("ebic", max_nonzero_coefs=4, random_state=0).fit(X, y)
     assert model.path_.sizes.tolist() == [0, 1, 2, 3, 4]
     monkeypatch.setattr(subset_regressor, "LONGEST_PATH", 2)
-    with pytest.warns(
-        UserWarning, match="it considered, 2: raise max_nonzero_coefs"
-    ):
+    with pytest.warns(UserWarning, match="it considered, 2: raise max_nonzero_coefs"):
         AnnealedSubsetRegressor("ebic", random_state=0).fit(X, y)
 
 

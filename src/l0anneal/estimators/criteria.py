@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
@@ -10,14 +11,55 @@ from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
 from l0anneal._util.blas import one_blas_thread
+from l0anneal._util.checks import check_choice
 from l0anneal.problem.regression_data import Design
 
-__all__ = ["CRITERIA", "criteria_of"]
+if TYPE_CHECKING:
+    from l0anneal.estimators.path import SubsetPath
+
+__all__ = ["CRITERIA", "choose_size", "criteria_of"]
 
 CRITERIA = ("evidence", "bic", "ebic", "cv")
 PERFECT = 1e-20  # a residual below this part of ‖y‖² is rounding, and log RSS stops there
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
+    """Choose the number of columns by a criterion.
+
+    Parameters
+    ----------
+    path : SubsetPath
+        The best support of each size.
+    criterion : {"evidence", "bic", "ebic", "cv"}
+        The size of the lowest criterion is chosen; for "cv" the smallest size whose error is within one
+        standard error of the lowest. BIC ignores how many columns there were to choose from, and
+        chooses too many where there are many; "ebic" and "evidence" take it into account.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import choose_size, subset_path
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.standard_normal((60, 20))
+    >>> path = subset_path(X, 3 * X[:, 4] + rng.standard_normal(60), 5, cv=5, random_state=0)
+    >>> choose_size(path, "cv")
+    1
+    """
+    check_choice("criterion", criterion, CRITERIA)
+    if criterion not in path.criteria:
+        raise ValueError("the path has no cross-validation: call subset_path with cv=5")
+    values = path.criteria[criterion]
+    best = int(np.argmin(values))
+    if criterion == "cv":
+        assert path.cv_error is not None
+        best = int(np.flatnonzero(values <= values[best] + path.cv_error[best])[0])
+    return int(path.sizes[best])
 
 
 def criteria_of(design: Design, supports: list[Indices], energies: Floats) -> dict[str, Floats]:

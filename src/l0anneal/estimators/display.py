@@ -9,11 +9,13 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from l0anneal._util.figures import COLORS, new_figure
-from l0anneal.estimators.path import SubsetPath, choose_size
+from l0anneal.estimators.criteria import choose_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from l0anneal.estimators.path import SubsetPath
 
 __all__ = ["SubsetPathDisplay"]
 
@@ -50,8 +52,7 @@ class SubsetPathDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal.estimators.display import SubsetPathDisplay
-    >>> from l0anneal.estimators.path import subset_path
+    >>> from l0anneal import SubsetPathDisplay, subset_path
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((60, 20))
     >>> path = subset_path(X, 3 * X[:, 4] + rng.standard_normal(60), 5, random_state=0)

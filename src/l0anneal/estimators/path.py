@@ -12,16 +12,16 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from l0anneal._util.checks import check_choice, check_positive
+from l0anneal._util.checks import check_positive
 from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
-from l0anneal.estimators.criteria import CRITERIA, criteria_of
+from l0anneal.estimators.criteria import choose_size, criteria_of
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.path_search import Supports, best_of_every_size
 from l0anneal.samplers.result import Record
 from l0anneal.samplers.run import OnInterrupt, Run
 
-__all__ = ["Fold", "SubsetPath", "choose_size", "folds_of", "subset_path", "subset_path_in"]
+__all__ = ["Fold", "SubsetPath", "folds_of", "subset_path", "subset_path_in"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -265,43 +265,6 @@ def subset_path_in(
     if any(n_steps >= 0 for n_steps in used):
         ended = "time limit"
     return SubsetPath(**path, **run.record(ended), steps=tuple(used), feature_names=names)
-
-
-def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
-    """Choose the number of columns by a criterion.
-
-    Parameters
-    ----------
-    path : SubsetPath
-        The best support of each size.
-    criterion : {"evidence", "bic", "ebic", "cv"}
-        The size of the lowest criterion is chosen; for "cv" the smallest size whose error is within one
-        standard error of the lowest. BIC ignores how many columns there were to choose from, and
-        chooses too many where there are many; "ebic" and "evidence" take it into account.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from l0anneal import choose_size, subset_path
-    >>> rng = np.random.default_rng(1)
-    >>> X = rng.standard_normal((60, 20))
-    >>> path = subset_path(X, 3 * X[:, 4] + rng.standard_normal(60), 5, cv=5, random_state=0)
-    >>> choose_size(path, "cv")
-    1
-    """
-    check_choice("criterion", criterion, CRITERIA)
-    if criterion not in path.criteria:
-        raise ValueError("the path has no cross-validation: call subset_path with cv=5")
-    values = path.criteria[criterion]
-    best = int(np.argmin(values))
-    if criterion == "cv":
-        assert path.cv_error is not None
-        best = int(np.flatnonzero(values <= values[best] + path.cv_error[best])[0])
-    return int(path.sizes[best])
 
 
 # ---------------------------------------------------------------- folds and searches

@@ -14,8 +14,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from l0anneal._util.checks import check_integer, check_positive
 from l0anneal.estimators.columns import check_free_columns, column_indices
-from l0anneal.estimators.criteria import CRITERIA
-from l0anneal.estimators.path import SubsetPath, choose_size, folds_of, subset_path_in
+from l0anneal.estimators.criteria import CRITERIA, choose_size
+from l0anneal.estimators.path import SubsetPath, folds_of, subset_path_in
 from l0anneal.problem.projected import counting_as
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.evidence.anneal import evidence_anneal_in
