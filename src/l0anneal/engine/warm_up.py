@@ -1,4 +1,4 @@
-"""Kernels are compiled by the first call ever and loaded by later ones: here, and with a word."""
+"""Compile kernels on first use, and print a notice while the user waits."""
 
 import sys
 import threading
@@ -14,16 +14,19 @@ from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["patience", "tiny_problem", "warm_up"]
+__all__ = ["compile_notice", "patience", "tiny_problem", "warm_up"]
 
-_PATIENCE = 1.0  # seconds; loading compiled kernels takes a fraction of that
-_MESSAGE = "l0anneal: compiling its kernels; this happens once and takes about a minute"
+NOTICE_AFTER = 1.0  # seconds; loading compiled kernels from the cache takes a fraction of that
+NOTICE = "l0anneal: compiling its kernels; this happens once and takes about a minute"
 
 
 @contextmanager
-def patience() -> Iterator[None]:
-    """Say on stderr that kernels are being compiled if what is done here takes long."""
-    timer = threading.Timer(_PATIENCE, print, (_MESSAGE,), {"file": sys.stderr, "flush": True})
+def compile_notice() -> Iterator[None]:
+    """Print a notice on stderr if the kernels called in the ``with`` block have to be compiled.
+
+    A block that takes longer than `NOTICE_AFTER` is taken to be compiling.
+    """
+    timer = threading.Timer(NOTICE_AFTER, print, (NOTICE,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
     try:
@@ -32,15 +35,18 @@ def patience() -> Iterator[None]:
         timer.cancel()
 
 
+patience = compile_notice
+
+
 def tiny_problem() -> SparseProblem:
-    """The problem on which kernels are compiled."""
+    """Return a problem that is just large enough to compile the kernels on."""
     return SparseProblem(np.eye(3, 4) + 0.5, np.ones(3))
 
 
 @cache
 def warm_up(move: str = "pair flip") -> None:
-    """Make a move's kernels ready, once per process; say on stderr if they have to be compiled."""
-    with patience():
+    """Compile the kernels of a move, or load them from the cache, once per process."""
+    with compile_notice():
         workspace = Workspace(tiny_problem(), 2)
         workspace.fill(2, np.arange(4))
         state = stream(np.random.SeedSequence(0))
