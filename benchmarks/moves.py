@@ -24,7 +24,7 @@ from l0anneal.engine.moves import (
     pair_flip_direct,
     rejection_free,
 )
-from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 

@@ -1,4 +1,4 @@
-"""The kernels' inner product: its twin in plain Python adds in the same order, bit for bit."""
+"""The inner product of the kernels, compared bit for bit with the same sum in plain Python."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def compiled(x, y):
 
 
 def plain(x, y):
-    """Sixteen partial sums, the last incomplete group of 16 by fours into the first four of them."""
+    """Add in 16 partial sums; what is left of a group of 16 is added in fours to the first four."""
     sums = np.zeros((4, 4))
     whole, fours = len(x) - len(x) % 16, len(x) - len(x) % 4
     for at in range(0, whole, 4):
@@ -38,7 +38,7 @@ def test_the_order_of_summation_is_the_documented_one(n):
     assert compiled(x, np.concatenate((y, [np.nan, 1.0]))) == plain(x, y)  # y may be longer
 
 
-def test_other_arrays_are_refused():
+def test_arrays_of_another_type_or_layout_are_refused():
     from numba.core.errors import TypingError
 
     with pytest.raises(TypingError):
@@ -60,7 +60,7 @@ print(digest.hexdigest())
 
 
 @pytest.mark.slow
-def test_kernels_compiled_here_and_loaded_from_the_cache_give_the_same_bits(tmp_path):
+def test_compiled_kernels_and_kernels_from_the_cache_give_the_same_bits(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     digests = [
         subprocess.run(

@@ -1,3 +1,5 @@
+"""Moves: their energies, and the properties that all of them share."""
+
 import itertools
 
 import numpy as np
@@ -6,10 +8,9 @@ import pytest
 from helpers.reference import admissible, off_span, qr_energy, random_problem
 from helpers.results import assert_same
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
-from l0anneal.engine.kernel_choice import KERNELS, MOVES, choose_kernel, operations, pair_acceptance
-from l0anneal.engine.moves import new_tally
+from l0anneal.engine.kernel_choice import KERNELS, MOVES
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange, delta_exchange
-from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED
+from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
 from l0anneal.engine.moves.row import joins_easily, slot_terms, swap_row
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import CAREFUL, SINGULARITY, delta_swap, drift
@@ -31,8 +32,8 @@ def at_support(A, y, support):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "duplicates", "barely independent"])
-def test_the_row_is_that_of_single_answers(kind):
-    """And whether K + 1 columns are well conditioned does not depend on which one is outside."""
+def test_a_row_of_energies_agrees_with_single_energies(kind):
+    """Whether K + 1 columns are well conditioned does not depend on which one is outside."""
     A, y = random_problem(np.random.default_rng(8), 7, 10, kind)
     answers = {}
     for support in itertools.combinations(range(10), 3):
@@ -57,7 +58,7 @@ def test_the_row_is_that_of_single_answers(kind):
 
 @pytest.mark.parametrize("kind", ["gaussian", "correlated", "duplicates"])
 @pytest.mark.parametrize("n", [1, 2, 4])
-def test_the_energy_of_a_multiple_exchange(kind, n):
+def test_the_energy_of_a_multiple_exchange_is_that_of_qr(kind, n):
     rng = np.random.default_rng(n)
     A, y = random_problem(rng, 12, 16, kind)
     scratch = np.empty((4, 8, 8))
@@ -82,11 +83,10 @@ def test_the_energy_of_a_multiple_exchange(kind, n):
     assert made.all() == (kind != "duplicates")
 
 
-def test_several_pairs_do_not_end_in_a_near_singular_support():
-    """Nor do they begin there; single pairs do both."""
+def test_an_exchange_of_several_pairs_to_a_near_singular_support_is_refused():
     A = np.eye(4, 6)
-    A[:, 4] = [1.0, 0.01, 0.0, 0.0]  # near column 0, and admissible beside it
-    A[:, 5] = [1.0, 1e-5, 0.0, 0.0]  # too near
+    A[:, 4] = [1.0, 0.01, 0.0, 0.0]  # near-singular with column 0, but admissible
+    A[:, 5] = [1.0, 1e-5, 0.0, 0.0]  # not admissible with column 0
     y = np.arange(1.0, 5.0)
     workspace = at_support(A, y, [1, 2])
     t = workspace.tableau
@@ -103,8 +103,8 @@ def test_several_pairs_do_not_end_in_a_near_singular_support():
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_one_seed_one_result(instance, move):
-    """For any number of threads, and whether or not each sweep is looked at."""
+def test_a_seed_gives_one_result(instance, move):
+    """The number of threads and the observation of single sweeps change nothing."""
     arguments = {"move": move, "n_pairs": 3, "n_chains": 3, "random_state": 7}
     first = anneal(instance.problem, 8, SHORT, **arguments)
     threads = anneal(instance.problem, 8, SHORT, n_jobs=3, **arguments)
@@ -132,7 +132,7 @@ def test_the_moves_are_different_chains(instance):
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_gram_rows_on_demand_make_the_same_chain(instance, move, monkeypatch):
+def test_gram_rows_on_demand_give_the_same_chain(instance, move, monkeypatch):
     arguments = {"move": move, "n_pairs": MOST_PAIRS, "random_state": 1}
     expected = anneal(instance.problem, 8, SHORT, **arguments)
     monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
@@ -148,7 +148,7 @@ def test_gram_rows_on_demand_make_the_same_chain(instance, move, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_kernel_that_is_stopped_goes_on_where_it_was(instance, kernel):
+def test_an_interrupted_kernel_resumes_where_it_stopped(instance, kernel):
     def run(stops):
         workspace = Workspace(instance.problem, 8)
         workspace.fill(8, np.arange(40))
@@ -163,47 +163,17 @@ def test_a_kernel_that_is_stopped_goes_on_where_it_was(instance, kernel):
     for a, b in zip(whole, parts):
         np.testing.assert_array_equal(a, b)
     assert 0 < whole[2] < 400
-    assert np.all(whole[1] < 0)  # counted from the empty support
+    assert np.all(whole[1] < 0)  # relative to the empty support
 
 
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("k", [0, 1, 7, 8])
-def test_hardly_anything_to_choose(move, k):
+def test_supports_of_no_column_one_column_and_nearly_all_columns(move, k):
     A, y = random_problem(np.random.default_rng(0), 10, 8)
     result = anneal(SparseProblem(A, y), k, SHORT, move=move, random_state=0)
     best = min(qr_energy(A, y, s) for s in itertools.combinations(range(8), k))
     assert result.energy == pytest.approx(best, rel=1e-9)
     assert anneal(SparseProblem(A, 0 * y), k, SHORT, move=move, random_state=0).energy == 0
-
-
-def test_the_cheapest_kernel():
-    """Hot chains do not keep the outside columns, frozen ones do not propose."""
-    by_acceptance = [choose_kernel("auto", a, 80, 320) for a in (1.0, 0.1, 1e-2, 1e-6, 0.0)]
-    assert by_acceptance[0] == "pair flip, direct"
-    assert by_acceptance[-2:] == ["rejection free"] * 2
-    for a in (1.0, 0.1, 1e-3, 0.0):
-        costs = operations(a, 80, 320)
-        assert costs[choose_kernel("auto", a, 80, 320)] == min(costs.values())
-        assert choose_kernel("pair flip", a, 80, 320) in MOVES["pair flip"]
-        assert choose_kernel("heat bath", a, 80, 320) == "heat bath"
-        # missing rows decide between the kernels of one chain only
-        without = choose_kernel("auto", a, 80, 320, row=1e9, cross=1e9)
-        with_rows = choose_kernel("auto", a, 80, 320)
-        assert without == with_rows or {without, with_rows} == set(MOVES["pair flip"])
-    assert pair_acceptance("heat bath", 0.5, 10) == pytest.approx(0.1)
-    assert pair_acceptance("heat bath", 1.0, 10) == 1.0
-    assert pair_acceptance("rejection free", 0.3, 10) == 0.3
-
-
-def test_automatic_follows_the_temperature_before(instance):
-    result = anneal(instance.problem, 8, SHORT, move="auto", random_state=0)
-    kernels, acceptance = result.kernels[0], result.acceptance[0]
-    last = 1.0
-    for kernel, accepted in zip(kernels, acceptance):
-        assert kernel == choose_kernel("auto", last, 8, 32)
-        last = pair_acceptance(kernel, accepted, 8)
-    assert kernels[-1] == "rejection free"
-    assert len(set(kernels)) >= 3
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""The one test of a stationary law, which every move and every sampler has to pass.
+"""The test of a stationary law that every move and every sampler has to pass.
 
-A sampler is run on a problem small enough to list all its supports. Its samples are thinned until
-they are as good as independent, and their counts compared with the exact law by a χ² test.
+A sampler runs on a problem that is small enough to enumerate all supports. Its samples are thinned until
+they are practically independent, and their counts are compared with the exact law by a χ² test.
 """
 
 import numpy as np
@@ -9,17 +9,17 @@ from scipy import stats
 
 from helpers.reference import enumerate_supports, gibbs_law
 
-LEVEL = 1e-3  # seeds are fixed: a right sampler passes for ever, a wrong one is far below
+LEVEL = 1e-3  # seeds are fixed, so a correct sampler always passes; a wrong one is far below
 
 
 def law_p_value(A, y, k, mu, supports):
-    """p-value of the hypothesis that ``supports`` (rows, sorted) are independent Gibbs samples."""
+    """Return the p-value of ``supports`` (sorted rows) as independent samples of the Gibbs law."""
     known, energies = enumerate_supports(A, y, k)
     return counts_p_value(known, gibbs_law(energies, mu), supports)
 
 
 def sizes_p_value(A, y, sizes, mu, weights, supports):
-    """The same for the law ∝ exp(−μ E(S) + w_|S|) on supports of several sizes."""
+    """Return the p-value for the law ∝ exp(−μ E(S) + w_|S|) on supports of several sizes."""
     known, logs = [], []
     for k, weight in zip(sizes, weights):
         of_size, energies = enumerate_supports(A, y, k)
@@ -29,25 +29,27 @@ def sizes_p_value(A, y, sizes, mu, weights, supports):
 
 
 def counts_p_value(known, law, supports):
-    """p-value of the hypothesis that ``supports`` are independent draws from ``law``."""
+    """Return the p-value of ``supports`` as independent draws from ``law``."""
     index = {support: i for i, support in enumerate(known)}
     counts = np.zeros(len(known))
     for support in supports:
-        counts[index[tuple(int(j) for j in support)]] += 1  # KeyError: not an admissible support
+        counts[index[tuple(int(j) for j in support)]] += (
+            1  # a KeyError means an inadmissible support
+        )
     expected = law * len(supports)
-    # rare supports are taken together, so that χ² holds
+    # rare supports are pooled, so that the χ² approximation holds
     order = np.argsort(expected)
     counts, expected = counts[order], expected[order]
     rare = np.searchsorted(np.cumsum(expected), 10.0) + 1
     rare = max(rare, np.searchsorted(expected, 10.0))
     counts = np.append(counts[:rare].sum(), counts[rare:])
     expected = np.append(expected[:rare].sum(), expected[rare:])
-    assert expected.size >= 5, "too few supports have any weight: the test would see nothing"
+    assert expected.size >= 5, "too few supports have any weight for the test to detect anything"
     return float(stats.chisquare(counts, expected).pvalue)
 
 
 def nearly_independent(energies):
-    """Whether a thinned series shows no autocorrelation beyond three standard errors."""
+    """Whether the autocorrelation of a thinned series is within three standard errors of zero."""
     e = energies - energies.mean()
     correlation = float(np.mean(e[1:] * e[:-1]) / np.mean(e * e))
     return abs(correlation) < 3.0 / np.sqrt(e.size)

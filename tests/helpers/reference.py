@@ -1,4 +1,4 @@
-"""The slow, obvious twins: least squares by QR, and every support there is."""
+"""Slow reference implementations: least squares by QR, and enumeration of all supports."""
 
 from itertools import combinations
 
@@ -9,7 +9,7 @@ from l0anneal.problem.admissibility import PIVOT
 
 
 def qr_energy(A, y, support):
-    """½‖y − A_S x‖² with the least-squares x, by QR."""
+    """Return ½‖y − A_S x‖² with the least-squares x, by QR."""
     support = np.asarray(support, dtype=int)
     if support.size == 0:
         return 0.5 * float(y @ y)
@@ -22,7 +22,7 @@ def qr_energy(A, y, support):
 
 
 def off_span(A, support, j):
-    """Fraction of column j's squared length off the span of the support's other columns."""
+    """Return the squared distance of column j from the span of the support's others, over its norm²."""
     others = [i for i in support if i != j]
     column = A[:, j]
     length = float(column @ column)
@@ -34,24 +34,24 @@ def off_span(A, support, j):
 
 
 def admissible(A, support):
-    """Whether each column keeps more than PIVOT of its squared length off the others' span."""
+    """Whether `off_span` of each column of the support is more than PIVOT."""
     return all(off_span(A, support, j) > PIVOT for j in support)
 
 
 def enumerate_supports(A, y, k):
-    """All admissible supports of size k and their energies."""
+    """Return all admissible supports of size k, and their energies."""
     supports = [s for s in combinations(range(A.shape[1]), k) if admissible(A, s)]
     return supports, np.array([qr_energy(A, y, s) for s in supports])
 
 
 def gibbs_law(energies, mu):
-    """Probabilities ∝ exp(−μ E)."""
+    """Return the probabilities ∝ exp(−μ E)."""
     weights = np.exp(-mu * (energies - energies.min()))
     return weights / weights.sum()
 
 
 def random_problem(rng, m, n, kind="gaussian"):
-    """Small dictionaries of several kinds, and a signal."""
+    """Return a small dictionary of the given kind, and a signal."""
     A = rng.standard_normal((m, n))
     if kind == "duplicates":
         A[:, 1] = A[:, 0]
@@ -61,7 +61,7 @@ def random_problem(rng, m, n, kind="gaussian"):
         A = A[:, : max(2, m // 2)] @ rng.standard_normal((max(2, m // 2), n))
     elif kind == "correlated":
         A += 3.0 * rng.standard_normal((m, 1))
-    elif kind == "barely independent":  # on both sides of PIVOT, column by column
+    elif kind == "barely independent":  # some supports are admissible, some are not
         A[:, 1] = A[:, 0] + 1e-3 * A[:, 5]
         A[:, 2] = A[:, 0] + 5e-4 * A[:, 4]
     elif kind == "badly scaled":

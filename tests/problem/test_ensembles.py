@@ -1,10 +1,12 @@
+"""Random instances of the paper."""
+
 import numpy as np
 import pytest
 
 from l0anneal import ensembles
 
 
-def test_planted_has_the_moments_of_the_paper():
+def test_a_planted_instance_has_the_moments_of_the_paper():
     n = 1000
     instance = ensembles.planted(n, 0.6, 0.3, sigma_x2=4.0, sigma_xi2=0.25, random_state=0)
     assert instance.A.shape == (600, n)
@@ -17,7 +19,7 @@ def test_planted_has_the_moments_of_the_paper():
     assert noise.var() == pytest.approx(0.25, abs=4 * 0.25 * np.sqrt(2 / 600))
 
 
-def test_seeds_and_truth():
+def test_a_seed_gives_one_instance():
     a = ensembles.planted(50, 0.5, 0.2, random_state=3)
     b = ensembles.planted(50, 0.5, 0.2, random_state=3)
     np.testing.assert_array_equal(a.A, b.A)
@@ -29,7 +31,7 @@ def test_seeds_and_truth():
     assert a.mse(np.zeros(50)) == pytest.approx(np.mean(a.truth**2))
 
 
-def test_fixed_size_and_noise_only():
+def test_the_planted_support_has_the_size_asked_for():
     assert ensembles.planted(50, 0.5, 0.2, support="fixed", random_state=0).support.size == 10
     instance = ensembles.noise_only(50, 0.5, random_state=0)
     assert instance.support.size == 0
@@ -46,7 +48,7 @@ def test_fixed_size_and_noise_only():
         ((10, 0.5, 0.1, -1.0), "variances"),
     ],
 )
-def test_bad_parameters(arguments, message):
+def test_bad_parameters_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         ensembles.planted(*arguments)
     with pytest.raises(ValueError, match="bernoulli"):
@@ -71,11 +73,11 @@ def test_a_seeded_dictionary_is_a_chain_of_blocks():
     expected /= width * expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(variance, expected, rtol=0.06)
     assert not variance[expected == 0].any()
-    # every row carries the same power as in the i.i.d. ensemble
+    # every row has the same power as in the i.i.d. ensemble
     np.testing.assert_allclose(variance.sum(axis=1) * width, 1.0, rtol=0.03)
 
 
-def test_seeded_instances_are_planted_and_repeatable():
+def test_seeded_instances_are_planted_and_reproducible():
     a, b = (ensembles.seeded(80, 0.75, 0.5, random_state=5) for _ in range(2))
     assert a.A.tobytes() == b.A.tobytes()
     np.testing.assert_allclose(a.y, a.A @ a.truth, atol=1e-12)
@@ -89,7 +91,7 @@ def test_seeded_instances_are_planted_and_repeatable():
         ({"alpha_seed": 0.5}, "alpha_seed"),
         ({"alpha_seed": 3.0}, "alpha_seed"),
         ({"n_blocks": 1}, "n_blocks"),
-        ({"forward": -1.0}, "couplings"),
+        ({"forward": -1.0}, "backward and forward"),
         ({"support": "random"}, "bernoulli"),
     ],
 )

@@ -1,3 +1,5 @@
+"""Problems: validation, scaling, and least squares."""
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -16,7 +18,8 @@ def instance():
     return ensembles.noise_only(40, 0.5, random_state=0)
 
 
-def the_forms(A, tmp_path):
+def storages(A, tmp_path):
+    """Yield the same dictionary in several forms, with their names."""
     path = tmp_path / "A.npy"
     np.save(path, A)
     yield "fortran order", np.asfortranarray(A)
@@ -27,16 +30,16 @@ def the_forms(A, tmp_path):
     yield "memory map", np.load(path, mmap_mode="r")
 
 
-def test_any_form_of_the_same_numbers_gives_the_same_answer(instance, tmp_path):
+def test_the_storage_of_A_does_not_change_the_answer(instance, tmp_path):
     expected = anneal(instance.problem, 8, SHORT, random_state=1)
-    for name, A in the_forms(instance.A, tmp_path):
+    for name, A in storages(instance.A, tmp_path):
         result = anneal(SparseProblem(A, instance.y), 8, SHORT, random_state=1)
         np.testing.assert_array_equal(result.support, expected.support, err_msg=name)
         np.testing.assert_allclose(result.coef, expected.coef, rtol=1e-10, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.uint16, bool])
-def test_any_real_type(dtype):
+def test_any_real_dtype_is_accepted(dtype):
     rng = np.random.default_rng(0)
     A = rng.integers(0, 2 if dtype is bool else 90, (20, 30)).astype(dtype)
     y = rng.integers(0, 9, 20)
@@ -46,14 +49,16 @@ def test_any_real_type(dtype):
     assert anneal(problem, 4, SHORT, random_state=0).support.size == 4
 
 
-def test_gram_rows_on_demand_follow_the_whole_gram_matrix(instance, monkeypatch, tmp_path):
+def test_gram_rows_on_demand_give_the_results_of_the_whole_gram_matrix(
+    instance, monkeypatch, tmp_path
+):
     expected = anneal(instance.problem, 8, SHORT, random_state=1)
     monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
-    # the budgets change times, never numbers
+    # the memory budgets change the running time only
     for cache, columns in ((0, 0), (20 * 40 * 8, 10**6), (10**6, 0), (10**6, 10**6)):
         monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", cache)
         monkeypatch.setattr(problem_module, "COLUMN_BYTES", columns)
-        for name, A in the_forms(instance.A, tmp_path):
+        for name, A in storages(instance.A, tmp_path):
             problem = SparseProblem(A, instance.y)
             assert not problem.gram_is_whole
             assert problem.unit_columns.size == (800 if columns else 0)
@@ -62,7 +67,7 @@ def test_gram_rows_on_demand_follow_the_whole_gram_matrix(instance, monkeypatch,
             np.testing.assert_allclose(result.mean_energy, expected.mean_energy, rtol=1e-9)
 
 
-def test_from_gram(instance):
+def test_a_problem_from_gram_statistics_has_the_same_answer(instance):
     A, y = instance.A, instance.y
     problem = SparseProblem.from_gram(A.T @ A, A.T @ y, y @ y, len(y))
     expected = anneal(instance.problem, 8, SHORT, random_state=1)
@@ -81,7 +86,7 @@ def test_from_gram(instance):
     kind=st.sampled_from(["gaussian", "correlated", "badly scaled", "low rank"]),
     data=st.data(),
 )
-def test_least_squares_is_qr(seed, m, n, kind, data):
+def test_least_squares_agrees_with_qr(seed, m, n, kind, data):
     A, y = random_problem(np.random.default_rng(seed), m, n, "gaussian" if n < 5 else kind)
     k = data.draw(st.integers(0, n))
     support = np.random.default_rng(seed).permutation(n)[:k]
@@ -111,12 +116,12 @@ BAD = [
 
 
 @pytest.mark.parametrize(("A", "y", "message"), BAD)
-def test_bad_input_says_what_is_needed(A, y, message):
+def test_bad_input_is_refused_with_a_message(A, y, message):
     with pytest.raises(ValueError, match=message):
         SparseProblem(A, y)
 
 
-def test_bad_gram_statistics():
+def test_bad_gram_statistics_are_refused():
     G, b = np.eye(3), np.ones(3)
     for arguments, message in [
         ((np.zeros((2, 3)), b, 9.0, 5), "square"),
@@ -135,7 +140,7 @@ def test_bad_gram_statistics():
             SparseProblem.from_gram(*arguments)
 
 
-def test_a_gram_matrix_in_single_precision():
+def test_a_gram_matrix_in_single_precision_is_accepted():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((500, 20)).astype(np.float32) * np.float32(1e3) ** rng.uniform(0, 1, 20)
     y = rng.standard_normal(500).astype(np.float32)
@@ -149,7 +154,7 @@ def test_a_gram_matrix_in_single_precision():
 
 @pytest.mark.parametrize("scale", [1e-165, 1e-305, 1e150])
 @pytest.mark.parametrize("form", [np.array, scipy.sparse.csr_array])
-def test_extreme_scales(scale, form):
+def test_extreme_scales_of_A_change_no_support(scale, form):
     A, y = random_problem(np.random.default_rng(0), 20, 30)
     expected = anneal(SparseProblem(A, y), 3, SHORT, random_state=0)
     result = anneal(SparseProblem(form(A * scale), y), 3, SHORT, random_state=0)
@@ -158,8 +163,7 @@ def test_extreme_scales(scale, form):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e7])
-def test_a_signal_mostly_out_of_reach(offset):
-    """An offset that no column has must not drown the rest."""
+def test_an_offset_that_no_column_can_represent_does_not_hide_the_signal(offset):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((60, 40))
     A -= A.mean(axis=0)
@@ -177,8 +181,14 @@ def test_a_dependent_support_of_a_gram_problem_is_refused():
 
 @pytest.mark.parametrize(
     ("support", "message"),
-    [([0, 0], "at most once"), ([0, 40], "0 to 39"), ([-1], "0 to 39"), ([0.5], "indices")],
+    [
+        ([3, 0, 3], "at most once; got column 3"),
+        ([0, 40], "0 to 39"),
+        ([-1], "0 to 39"),
+        ([0.5], "indices"),
+        ([[1]], "one-dimensional"),
+    ],
 )
-def test_bad_supports(instance, support, message):
+def test_bad_supports_are_refused(instance, support, message):
     with pytest.raises(ValueError, match=message):
         instance.problem.energy(support)

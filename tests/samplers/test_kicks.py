@@ -3,9 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search, sparse_encode
-from l0anneal.engine.pivots import add, swap
-from l0anneal.engine.tableau import careful_swap, delta_swap, inverse_row
+from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search
 from l0anneal.problem import sparse_problem as problem_module
 
 
@@ -133,15 +131,3 @@ def test_a_greedy_start_that_leads_nowhere_is_given_up():
 def test_bad_arguments(noise, arguments, message):
     with pytest.raises(ValueError, match=message):
         kick_search(noise, **{"n_nonzero": 3} | arguments)
-
-
-def test_pivots_are_compiled_for_one_signature():
-    """A literal among the arguments would have them compiled again, at seconds each.
-
-    What is loaded from the cache is not seen: this speaks where kernels are compiled afresh.
-    """
-    rng = np.random.default_rng(0)
-    kick_search(SparseProblem(rng.standard_normal((20, 30)), np.ones(20)), 3, random_state=0)
-    sparse_encode(rng.standard_normal((2, 10)), rng.standard_normal((15, 10)), 3, random_state=0)
-    for kernel in (add, swap, delta_swap, careful_swap, inverse_row):
-        assert len(kernel.signatures) <= 1

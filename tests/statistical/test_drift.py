@@ -1,4 +1,4 @@
-"""After very many proposals the tableau's energy is still that of QR least squares."""
+"""After many proposals, the energy of the tableau still agrees with least squares by QR."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from helpers.reference import qr_energy
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.moves import pair_flip, pair_flip_direct
-from l0anneal.engine.moves.outcome import OUTSIDE, PROPOSED, SLOT
+from l0anneal.engine.moves.protocol import PROPOSED, new_tally
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below, stream
 from l0anneal.engine.tableau import FAULT, drift
@@ -29,7 +29,7 @@ def autoregressive():
 
 
 def overcomplete_dct():
-    """64 × 256, four times oversampled: neighbours are 90 % correlated."""
+    """A 64 × 256 dictionary, four times oversampled: neighbours are 90 % correlated."""
     rng = np.random.default_rng(0)
     A = scipy.fft.dct(np.eye(256), axis=0, norm="ortho")[:, :64].T
     return A, rng.standard_normal(64), 20
@@ -41,7 +41,7 @@ def badly_scaled():
 
 
 def polynomials():
-    """Powers on [−1, 1]: nearly every support is nearly dependent."""
+    """Powers on [−1, 1], of which nearly every support is nearly dependent."""
     return np.vander(np.linspace(-1, 1, 100), 20), np.random.default_rng(0).standard_normal(100), 8
 
 
@@ -62,19 +62,18 @@ DICTIONARIES = {
     "polynomials": polynomials,
     "bumps": bumps,
 }
-# where the rounding of AᵀA itself, 1e-16 over the smallest pivot admitted, is above 1e-9
+# the rounding error of AᵀA itself, 1e-16 over the smallest admissible pivot, is above 1e-9 here
 LIMITS = {"polynomials": 1e-8, "bumps": 1e-8}
 KERNELS = {"tableau": pair_flip, "direct": pair_flip_direct}
 
 
 def worst_error(A, y, k, mu, n_proposals, checks=40, move=pair_flip):
-    """Largest |tableau − QR| of the energy along a chain, in units of ½‖y‖²."""
+    """Return the largest error of the energy along a chain, in units of ½‖y‖², and the workspace."""
     problem = SparseProblem(A, y)
     workspace = Workspace(problem, k)
     workspace.fill(k, np.random.default_rng(1).permutation(problem.n_columns))
     state = stream(np.random.SeedSequence(1))
-    tally = np.zeros(4, dtype=np.int64)
-    tally[SLOT] = tally[OUTSIDE] = -1
+    tally = new_tally()
     energies = np.zeros(n_proposals // problem.n_columns + 1)
     worst = 0.0
     with one_blas_thread():
@@ -93,7 +92,7 @@ def worst_error(A, y, k, mu, n_proposals, checks=40, move=pair_flip):
 @pytest.mark.parametrize("mu", [0.0, 30.0, 1e5], ids=["hot", "warm", "cold"])
 @pytest.mark.parametrize("name", DICTIONARIES)
 @pytest.mark.parametrize("move", KERNELS)
-def test_energy_stays_true(move, name, mu):
+def test_the_energy_stays_accurate(move, name, mu):
     n_proposals = 3 * 10**4 if move == "tableau" else 10**4
     worst, _ = worst_error(*DICTIONARIES[name](), mu, n_proposals, move=KERNELS[move])
     assert worst < LIMITS.get(name, 1e-9)
@@ -102,28 +101,28 @@ def test_energy_stays_true(move, name, mu):
 @pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.0, 30.0, 1e5], ids=["hot", "warm", "cold"])
 @pytest.mark.parametrize("name", DICTIONARIES)
-def test_energy_stays_true_for_ten_million_proposals(name, mu):
+def test_the_energy_stays_accurate_for_ten_million_proposals(name, mu):
     worst, workspace = worst_error(*DICTIONARIES[name](), mu, 10**7, checks=200)
     print(f"{name}, mu = {mu}: {worst:.1e}, {workspace.refreshes} refreshes")
     assert worst < LIMITS.get(name, 1e-9)
 
 
 @pytest.mark.parametrize("name", DICTIONARIES)
-def test_the_result_is_exact(name):
+def test_the_energy_of_a_result_is_that_of_qr(name):
     A, y, k = DICTIONARIES[name]()
     result = anneal(SparseProblem(A, y), k, Schedule.paper(tau=1), random_state=0)
     exact = qr_energy(A, y, result.support)
     assert result.energy == pytest.approx(exact, rel=1e-9, abs=1e-14 * 0.5 * (y @ y))
 
 
-def test_without_refreshing_it_does_not_hold():
-    """Control: the drift is real, so the tests above mean something."""
+def test_without_refreshing_the_energy_drifts():
+    """Control: the errors that the tests above exclude do occur."""
     A, y, k = DICTIONARIES["gaussian, K/M = .98"]()
     _, workspace = worst_error(A, y, k, 0.0, 10**4)
     t = workspace.tableau
     state = stream(np.random.SeedSequence(2))
     for _ in range(10**4):
-        t.values[FAULT] = -np.inf  # no fault is ever too large
+        t.values[FAULT] = -np.inf  # the sum of faults never reaches the limit
         swap(t, below(state, k), below(state, 200 - k))
     error = abs(workspace.energy - qr_energy(A, y, workspace.support)) / (0.5 * (y @ y))
     assert error > 1e-9

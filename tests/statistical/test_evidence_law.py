@@ -11,7 +11,7 @@ from l0anneal import SparseProblem
 from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.evidence_flip import evidence_flip
 from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
-from l0anneal.engine.moves.outcome import ACCEPTED, OUTSIDE, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, SLOT
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import ENERGY, SIZE
 from l0anneal.engine.workspace import Workspace

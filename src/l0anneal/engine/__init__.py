@@ -1,1 +1,1 @@
-"""Compiled kernels: the pivot tableau of a support, and the moves that change it."""
+"""Compiled kernels: the pivot tableau of a support, and the moves that change the support."""

@@ -1,23 +1,23 @@
-"""The code of one signal after another: pursuit, descent, then kicks and descents, the best kept.
+"""Sparse coding of many signals in one dictionary: pursuit, descent, then kicks and descents.
 
-The cold end of annealing, for many signals that share a dictionary. A thread has one tableau, into
-which each signal in turn moves, and another one for the best support so far:
+This is the zero-temperature limit of annealing. Each thread has one tableau, which it uses for one
+signal after another, and a second tableau for the best support so far:
 
-1. Orthogonal matching pursuit on the tableau: the column that correlates best with the residual
-   joins, k times over.
-2. Descent slot by slot: each slot takes the outside column that lowers the energy most, until no
-   exchange of one column gains anything.
-3. A kick, which exchanges `KICKED` random pairs, and descent again; a support that is not better is
-   given up for the best one so far. As often as the caller pays for.
+1. Orthogonal matching pursuit: the column that correlates most with the residual is added, k times.
+2. Descent by slots: each slot in turn takes the outside column that lowers the energy most, until no
+   exchange of one column lowers the energy.
+3. A kick, which exchanges `KICKED` random pairs, and another descent. If the new support is worse than
+   the best one so far, the search returns to the best one. The caller chooses the number of kicks.
 
-On patches of images this beats a cold anneal of the same time: a kick costs about ten exchanges, and
-its descent ends in another local minimum. `kick_search`, which has seconds for one signal, descends
-column by column and mostly stays where it comes to. Here, with some hundred microseconds, that gains as
-much per kick at 12 and 20 atoms and takes twice as long.
+On patches of images this finds lower energies than a cold anneal of the same duration: a kick costs
+about ten exchanges, and its descent ends in another local minimum. `kick_search`, which has seconds for
+one signal, descends column by column and accepts most of the minima it reaches. For sparse coding, with
+some hundred microseconds per signal, that gains as much per kick at 12 and 20 atoms, but takes twice as
+long.
 
-The answer's coefficients come from a Cholesky factorisation of G_SS that is refined with residuals
-of the columns themselves, until they are those of QR; the energies that decide between near-equal
-supports come from there too.
+The coefficients returned come from a Cholesky factorisation of G_SS, refined with residuals of the
+columns themselves until they have the accuracy of QR. So do the energies that decide between nearly
+equal supports.
 """
 
 import math
@@ -43,22 +43,22 @@ __all__ = ["encode"]
 KICKED = 3
 RESOLUTION = 1e-13  # as in `moves.descent`
 NOTHING = 1e-12  # correlations below this, of unit columns with a unit signal, are rounding
-CLEAR = 1e-9  # a gain of this much need not be checked again
-_ROUNDS = 100  # gains per slot at most, where rounding could go round in circles
+CLEAR = 1e-9  # gains above this need no check by the refined energies
+_ROUNDS = 100  # largest number of steps per slot, in case rounding makes the descent cycle
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel
-def _mix(word):  # type: ignore[no-untyped-def]
-    """The finaliser of SplitMix64: every bit of the result depends on every bit of the word."""
+def _mix(word):
+    """Mix the bits of a word: the finaliser of SplitMix64."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
 
 
 @kernel
-def _seed(state, key, y):  # type: ignore[no-untyped-def]
-    """Set the random stream that belongs to signal y under ``key``."""
+def _seed(state, key, y):
+    """Set ``state`` to the random stream for signal y and ``key``."""
     bits = y.view(np.uint64)
     word = key[0]
     for i in range(bits.size):
@@ -69,8 +69,8 @@ def _seed(state, key, y):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _restart(t):  # type: ignore[no-untyped-def]
-    """The tableau of the empty support for the present ``t.b``."""
+def _restart(t):
+    """Reset the tableau to the empty support for the present ``t.b``."""
     t.counts[SIZE] = 0
     t.counts[MOVES] = 0
     t.values[:] = 0.0
@@ -81,8 +81,8 @@ def _restart(t):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pursue(t, n_nonzero, barred):  # type: ignore[no-untyped-def]
-    """Orthogonal matching pursuit; False if it had to pass over a nearly dependent column."""
+def _pursue(t, n_nonzero, barred):
+    """Run orthogonal matching pursuit; return False if it skipped a nearly dependent column."""
     barred[:] = False
     straight = True
     while t.counts[SIZE] < n_nonzero:
@@ -103,8 +103,8 @@ def _pursue(t, n_nonzero, barred):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _best_for_slot(W, gamma, r, diag, outside, k, freed, x_k):  # type: ignore[no-untyped-def]
-    """The outside position that gains most in slot k, and r'²/γ' there (see `tableau`)."""
+def _best_for_slot(W, gamma, r, diag, outside, k, freed, x_k):
+    """Return the outside position that gains most in slot k, and its r'²/γ' (see `pivots`)."""
     most = 0.0
     chosen = -1
     for p in range(outside.size):
@@ -120,12 +120,12 @@ def _best_for_slot(W, gamma, r, diag, outside, k, freed, x_k):  # type: ignore[n
 
 
 @kernel
-def _descend(t, first):  # type: ignore[no-untyped-def]
-    """Give each slot in turn, from ``first`` on, its best column, until no slot gains.
+def _descend(t, first):
+    """Give each slot in turn its best column, starting at slot ``first``, until no slot gains.
 
-    Near-singular supports are screened by the quick formulas too; `swap` then takes the careful way,
-    and what it says about the energy decides whether that was a gain. Returns False if the support
-    became singular.
+    Exchanges are chosen by the quick formulas, even at near-singular supports. There, `swap` computes
+    the energy carefully, and that energy decides whether the exchange was a gain. Returns False if the
+    support became singular.
     """
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
@@ -149,8 +149,8 @@ def _descend(t, first):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _kick(t, state):  # type: ignore[no-untyped-def]
-    """Exchange random pairs; False if the support became singular."""
+def _kick(t, state):
+    """Exchange random pairs; return False if the support became singular."""
     n_inside = t.counts[SIZE]
     for _ in range(min(KICKED, n_inside)):
         k = below(state, n_inside)
@@ -160,8 +160,8 @@ def _kick(t, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _search(t, best, n_kicks, state):  # type: ignore[no-untyped-def]
-    """Descend, then kick and descend; leave the tableau of the best support in ``best``."""
+def _search(t, best, n_kicks, state):
+    """Descend, then kick and descend ``n_kicks`` times; ``best`` ends with the best support."""
     copy_tableau(t, best)
     sound = _descend(t, np.int64(0))
     for kick in range(n_kicks + 1):
@@ -174,10 +174,10 @@ def _search(t, best, n_kicks, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _refit(t, atoms, y, support, x, L, residual):  # type: ignore[no-untyped-def]
-    """Least squares on ``support`` into x; ‖y − Ax‖², infinite if the columns are dependent.
+def _refit(t, atoms, y, support, x, L, residual):
+    """Solve least squares on ``support`` into x; return ‖y − Ax‖², infinite for dependent columns.
 
-    G_SS = L Lᵀ, then solved three times, each time for what the columns leave of y.
+    G_SS = L Lᵀ is factorised once and solved three times, each time for the residual so far.
     """
     n = support.size
     for i in range(n):
@@ -207,10 +207,11 @@ def _refit(t, atoms, y, support, x, L, residual):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _pursue_plainly(t, atoms, y, support, x, L, residual, marks):  # type: ignore[no-untyped-def]
-    """Orthogonal matching pursuit that takes any column still independent in floating point.
+def _pursue_plainly(t, atoms, y, support, x, L, residual, marks):
+    """Run orthogonal matching pursuit with any column that is independent in floating point.
 
-    For the signals whose pursuit the tableau refuses. Returns the number of columns.
+    This is for signals whose pursuit includes columns that the tableau refuses. Returns the number of
+    columns chosen.
     """
     marks[:] = False
     residual[:] = y
@@ -232,24 +233,27 @@ def _pursue_plainly(t, atoms, y, support, x, L, residual, marks):  # type: ignor
 
 
 @kernel
-def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):  # type: ignore[no-untyped-def]
-    """Fill in the codes of some signals.
+def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):
+    """Compute the codes of some signals.
 
     Parameters
     ----------
     t : Tableau
-        Of the unit-norm atoms, with the whole Gram matrix and room for ``n_nonzero`` columns; its
-        ``b`` is overwritten.
+        A tableau of the unit-norm atoms, with the whole Gram matrix and room for ``n_nonzero``
+        columns; its ``b`` is overwritten.
     spare : Tableau
-        Another one of the same shapes.
+        A second tableau with arrays of the same shapes.
     atoms, norms : float arrays
         The unit-norm atoms as rows, and their norms in the caller's units.
-    signals : float array, one signal per row
+    signals : float array
+        One signal per row.
     n_nonzero, n_kicks : int
-        With ``n_kicks`` = −1 the codes are those of the pursuit, without a descent.
+        Number of atoms per signal, and number of kicks; with −1 kicks the codes are those of the
+        pursuit, without a descent.
     key : uint64 array of 4
-        The seed. A signal's random stream depends on this and on the signal alone.
-    codes : float array of zeros, one code per row
+        The seed. The random stream of a signal depends on this key and on the signal alone.
+    codes : float array
+        One row per signal, filled with zeros by the caller; receives the coefficients.
     """
     n_atoms, n_features = atoms.shape
     y, residual = np.empty(n_features), np.empty(n_features)
@@ -273,7 +277,7 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):  # 
             reach += t.b[j] * t.b[j]
         if reach <= NOTHING * NOTHING:
             continue
-        # what the atoms can reach of the signal is the unit of energy, as in `problem`
+        # the unit of energy is what the atoms can reach of the signal, as in `SparseProblem`
         reach = min(reach, 1.0)
         t.b[:] /= math.sqrt(reach)
         _restart(t)
@@ -292,7 +296,7 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):  # 
             best[:size] = first[:size]
         error = _refit(t, atoms, y, best[:size], x, L, residual)
         if not straight or lowest > begun - CLEAR:
-            # then the pursuit's own support may be the better one, beyond what the tableau tells
+            # the support of the pursuit may be better, by less than the tableau can resolve
             if not straight:
                 size_first = _pursue_plainly(t, atoms, y, first, x_first, L, residual, marks)
             if _refit(t, atoms, y, first[:size_first], x_first, L, residual) < error:

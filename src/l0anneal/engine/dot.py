@@ -1,9 +1,10 @@
-"""The inner product of the kernels, with its order of summation written down.
+"""The inner product of the kernels, with a fixed order of summation.
 
-A compiler that may reorder sums chooses an order by what it inlines where, and the same kernel, compiled
-here and loaded from the cache there, then differs in the last digit. The kernels are therefore compiled
-without that licence, and their one hot sum is put together here from vector instructions: 16 partial
-sums, added in a fixed order. It gives the same bits on every machine.
+A compiler that may reorder sums (``fastmath``) chooses an order that depends on what it inlines. A
+kernel that has just been compiled and the same kernel loaded from the cache can then differ in the last
+digit. The kernels are therefore compiled without ``fastmath``, and the one sum that dominates their
+running time is written here in vector instructions: 16 partial sums, added in a fixed order. The result
+has the same bits on every machine.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ from numba.extending import intrinsic
 __all__ = ["dot"]
 
 _LANES = 4
-_WIDE = 4  # vectors in flight, to hide the latency of an addition
+_WIDE = 4  # independent vector sums, which hide the latency of an addition
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, _LANES)
 
@@ -38,7 +39,7 @@ dot: Any = intrinsic(_dot)
 
 
 def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Write the loops: 16 at a time, 4 at a time, one at a time."""
+    """Generate three loops over the elements: 16 at a time, then 4 at a time, then one at a time."""
     first, second = (
         context.make_array(array)(context, builder, value)
         for array, value in zip(signature.args, args, strict=True)
@@ -48,7 +49,7 @@ def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     sums = [cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, None)) for _ in range(_WIDE)]
 
     def product(at: Any) -> Any:
-        """Four products from position ``at`` on."""
+        """Multiply the four pairs of elements that start at position ``at``."""
         parts = []
         for array in (first, second):
             where = builder.bitcast(builder.gep(array.data, [at]), _VECTOR.as_pointer())

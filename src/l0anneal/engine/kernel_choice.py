@@ -1,12 +1,13 @@
-"""Which kernel moves a chain at a temperature: the cheapest per change of the support.
+"""Choose the kernel that costs least per change of the support at a given temperature.
 
-The cost is counted in operations, never by the clock, so that a run can be had again. The choice
-is made before a temperature begins, from the acceptance at the one before it, and then stands: a
-choice that followed the chain's own last acceptances would change the law that it samples.
+Costs are counted in operations and never measured by the clock, so that runs are reproducible. The
+kernel for a temperature is chosen before the temperature begins, from the acceptance rate at the
+previous one, and then kept: a choice that followed the chain's own latest acceptances would change
+the law that the chain samples.
 
-`pair_flip`, `pair_flip_direct` and `rejection_free` are one chain in law, at different costs.
-`heat_bath` is another chain with the same stationary law: it draws from K supports where the pair
-flip asks about one, so it changes the support more often per proposal.
+`pair_flip`, `pair_flip_direct` and `rejection_free` are the same chain in law, at different costs.
+`heat_bath` is another chain with the same stationary law: a proposal chooses among K + 1 supports,
+where a proposal of the pair flip tests one, so that it changes the support more often.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "multi flip": multi_flip,
 }
 
-# the moves that a user can ask for, and the kernels that each of them may run
+# the moves that a user can ask for, and the kernels that each of them may choose from
 MOVES = {
     "pair flip": ("pair flip", "pair flip, direct"),
     "auto": ("pair flip", "pair flip, direct", "heat bath", "rejection free"),
@@ -33,30 +34,37 @@ MOVES = {
     "multi flip": ("multi flip",),
 }
 
-# costs beside those of the accepted changes, in the floating-point operations of these: rounded
-# from what benchmarks/moves.py measured at N = 400
-_PROPOSAL = 500.0  # drawing a pair and looking it up, in no order that a cache could foresee
-_WEIGH = 25.0  # the energy and the weight of one exchange in a row of them
-_DRAW = 40.0  # and, for the heat bath, its admissibility and its place in the draw
+# Costs of everything but the accepted changes, in units of a floating-point operation of such a
+# change. They are rounded from measurements of benchmarks/moves.py at N = 400.
+_PROPOSAL = 500.0  # draw a pair and read its entries of the tableau, at random places in memory
+_WEIGH = 25.0  # compute the energy and the weight of one exchange in a row of exchanges
+_DRAW = 40.0  # for the heat bath: also test that the exchange is admissible, and draw from the row
 
 
 def operations(
     acceptance: float, n_inside: int, n_outside: int, row: float = 0.0, cross: float = 0.0
 ) -> dict[str, float]:
-    """Operations of each kernel for as many changes as the pair flip makes in one proposal.
+    """Count the operations that each kernel needs for as many changes as one pair flip makes.
 
     Parameters
     ----------
     acceptance : float
-        Fraction of its proposals that the pair flip accepts.
+        Fraction of proposals that the pair flip accepts.
     n_inside, n_outside : int
         K and N − K.
     row, cross : float
-        What it costs to have a row of the Gram matrix, and K elements of one, if not all are there.
+        Operations to compute a row of the Gram matrix, and K elements of one, where the matrix is not
+        held in memory.
+
+    Returns
+    -------
+    dict
+        Number of operations by the kernel's name.
     """
     k = n_inside
     change = acceptance * (6.0 * n_outside * k + 2.0 * k * k + row)
-    # of K exchanges in a row K a would be accepted; the heat bath makes one of them or none
+    # Of the K exchanges in a row, the pair flip would accept K times ``acceptance``; the heat bath
+    # makes one of them or none.
     return {
         "pair flip": _PROPOSAL + change,
         "pair flip, direct": _PROPOSAL + (3.0 + 4.0 * acceptance) * k * k + cross,
@@ -66,7 +74,7 @@ def operations(
 
 
 def pair_acceptance(kernel: str, acceptance: float, n_inside: int) -> float:
-    """Estimate what the pair flip would accept where ``kernel`` accepts this fraction."""
+    """Estimate the acceptance rate of the pair flip from that of ``kernel``."""
     if kernel == "heat bath":
         return min(1.0, acceptance / (max(1, n_inside) * max(1.0 - acceptance, 1e-6)))
     return acceptance
@@ -80,10 +88,10 @@ def choose_kernel(
     row: float = 0.0,
     cross: float = 0.0,
 ) -> str:
-    """Return the name of the kernel that ``move`` runs; arguments as `operations`.
+    """Return the name of the cheapest kernel of ``move``; the other arguments are as in `operations`.
 
-    Where rows of the Gram matrix are missing, that decides between the two kernels of the pair
-    flip, which make the same chain, and nothing else: how much memory there is changes no number.
+    The costs of missing rows of the Gram matrix only decide between the two kernels of the pair flip,
+    which are the same chain, so that the memory budget changes no number.
     """
     costs = operations(acceptance, n_inside, n_outside)
     kernel = min(MOVES[move], key=lambda name: costs.get(name, 0.0))

@@ -1,14 +1,14 @@
-"""Pivots of the tableau: what an accepted move does to it.
+"""Pivots: update the tableau after an accepted move.
 
-Let slot k's column go out and outside column p, which is column j, come in. With u = U_k:,
-w = W_pk, v = W_p: − (w/U_kk) u, γ' = γ_p + w²/U_kk and r' = r_p + w x_k/U_kk, each outside column l
-changes by
+Let the column in slot k leave and outside column p, which is column j, enter. With u = U_k:,
+w = W_pk, v = W_p: − (w/U_kk) u, γ' = γ_p + w²/U_kk and r' = r_p + w x_k/U_kk, the entries of each
+outside column l change as follows:
 
     s = W_lk/U_kk,   c = G_jl − W_l:·G_jS + s w,   q = c/γ'
     W_lm ← W_lm − s u_m − q v_m (m ≠ k),   W_lk ← q
     γ_l ← γ_l + W_lk s − c q,              r_l ← r_l + s x_k − q r'
 
-and the support's own U and x by the two rank-one steps of the paper's matrix-inversion formula.
+U and x of the support change by the two rank-one steps of the paper's matrix-inversion formula.
 """
 
 from l0anneal.engine.dot import dot
@@ -41,10 +41,11 @@ __all__ = [
 
 
 @kernel
-def prepare_swap(t, k, j, gamma, freed, u, v):  # type: ignore[no-untyped-def]
-    """Turn v from column j's regression on S into that on S without slot k; may j come in?
+def prepare_swap(t, k, j, gamma, freed, u, v):
+    """Test whether column j may enter slot k, and change v into its regression on S without slot k.
 
-    gamma is γ'. Returns the largest U_mm G_mm after the exchange, −1 if that is not admissible.
+    v is the regression of column j on S, and gamma is γ'. Returns the largest U_mm G_mm after the
+    exchange, or −1 if the new support is not admissible.
     """
     if gamma <= PIVOT * t.diag[j]:
         return -1.0
@@ -61,8 +62,8 @@ def prepare_swap(t, k, j, gamma, freed, u, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def swap_inverse(t, k, u, v, freed, inverse, r):  # type: ignore[no-untyped-def]
-    """The part of an exchange that concerns the support alone: U and x."""
+def swap_inverse(t, k, u, v, freed, inverse, r):
+    """Update U and x for an exchange."""
     n_inside = u.size
     x_k = t.x[k]
     for m in range(n_inside):
@@ -81,10 +82,10 @@ def swap_inverse(t, k, u, v, freed, inverse, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_new):  # type: ignore[no-untyped-def]
-    """The pass over the outside columns: nearly all of a run's time is spent here.
+def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_new):
+    """Update W, γ and r of the outside columns, where a run spends nearly all of its time.
 
-    It takes arrays, not the tableau, because the compiler then sees what does not change.
+    The arguments are arrays and not the tableau, so that the compiler can tell what does not change.
     """
     n_inside = g.size
     for l in range(outside.size):
@@ -101,10 +102,10 @@ def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_
 
 
 @kernel
-def swap(t, k, p):  # type: ignore[no-untyped-def]
-    """Put outside column p into slot k; the slot's column takes position p outside.
+def swap(t, k, p):
+    """Exchange the column in slot k for outside column p; the former takes outside position p.
 
-    Returns False, and leaves the support as it is, if the new one would not be admissible.
+    Returns False, and leaves the support as it is, if the new support is not admissible.
     """
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
@@ -135,7 +136,7 @@ def swap(t, k, p):  # type: ignore[no-untyped-def]
 
     t.values[ENERGY] += delta
     t.values[SINGULARITY] = singularity
-    left_over = t.gamma[p] * freed * inverse  # γ of the leaving column, free of cancellation
+    left_over = t.gamma[p] * freed * inverse  # γ of the leaving column, without cancellation
     row = t.gram[t.row_of[j]]
     _swap_rows(t.W, t.gamma, t.r, t.outside[:n_outside], row, g, u, v, k, w, freed, inverse, x_k, r)
 
@@ -155,8 +156,8 @@ def swap(t, k, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def singularity_with(t, j, v, inverse):  # type: ignore[no-untyped-def]
-    """The largest U_mm G_mm once column j, whose regression is v and 1/γ is ``inverse``, is in."""
+def singularity_with(t, j, v, inverse):
+    """Return the largest U_mm G_mm after adding column j, with regression v and 1/γ = ``inverse``."""
     largest = t.diag[j] * inverse
     for m in range(t.counts[SIZE]):
         largest = max(largest, (t.U[m, m] + v[m] * v[m] * inverse) * t.diag[t.inside[m]])
@@ -164,8 +165,8 @@ def singularity_with(t, j, v, inverse):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_inverse(t, j, v, inverse, r):  # type: ignore[no-untyped-def]
-    """The part of an addition that concerns the support alone."""
+def add_inverse(t, j, v, inverse, r):
+    """Update U, x and the slots for the addition of column j."""
     n_inside = t.counts[SIZE]
     for m in range(n_inside):
         q = v[m] * inverse
@@ -181,8 +182,8 @@ def add_inverse(t, j, v, inverse, r):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def remove_inverse(t, k, u, freed):  # type: ignore[no-untyped-def]
-    """The part of a removal that concerns the support alone; the last slot moves to k."""
+def remove_inverse(t, k, u, freed):
+    """Update U, x and the slots for the removal of slot k; the last slot's column moves to slot k."""
     last = t.counts[SIZE] - 1
     x_k = t.x[k]
     for m in range(last + 1):
@@ -205,10 +206,10 @@ def remove_inverse(t, k, u, freed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add(t, p):  # type: ignore[no-untyped-def]
-    """Put outside column p into a new last slot; the last outside column takes position p.
+def add(t, p):
+    """Add outside column p in a new last slot; the last outside column takes position p.
 
-    Returns False, and leaves the support as it is, if the new one would not be admissible.
+    Returns False, and leaves the support as it is, if the new support is not admissible.
     """
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
@@ -254,8 +255,8 @@ def add(t, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def remove(t, k):  # type: ignore[no-untyped-def]
-    """Empty slot k; the last slot's column takes its place, the removed one goes outside, last."""
+def remove(t, k):
+    """Remove the column in slot k to the last outside position; the last slot's column moves to k."""
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
     i = t.inside[k]

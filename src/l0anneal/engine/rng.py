@@ -1,8 +1,8 @@
-"""The random stream inside the kernels: xoshiro256++ on four 64-bit words.
+"""The random number generator of the kernels: xoshiro256++, whose state is four 64-bit words.
 
-The state is a plain ``uint64`` array that travels in the kernels' arguments, so a chain can stop
-after any proposal and go on later, in another thread or another process, with the same stream.
-It is seeded from :class:`numpy.random.SeedSequence`, whose children give independent chains.
+The state is a plain ``uint64`` array among the arguments of a kernel, so a chain can stop after any
+proposal and continue later with the same stream, in another thread or another process. States are
+seeded from :class:`numpy.random.SeedSequence`, whose children give independent chains.
 """
 
 import numpy as np
@@ -17,17 +17,17 @@ _32 = np.uint64(32)
 
 
 def stream(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
-    """Return the state of the generator that belongs to ``seed``."""
+    """Return the generator's initial state for ``seed``."""
     return seed.generate_state(4, np.uint64).astype(np.uint64)
 
 
 @kernel
-def _rotate(word, bits):  # type: ignore[no-untyped-def]
+def _rotate(word, bits):
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
 @kernel
-def _next(state):  # type: ignore[no-untyped-def]
+def _next(state):
     result = _rotate(state[0] + state[3], 23) + state[0]
     shifted = state[1] << np.uint64(17)
     state[2] ^= state[0]
@@ -40,14 +40,14 @@ def _next(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def uniform(state):  # type: ignore[no-untyped-def]
+def uniform(state):
     """Draw a float from [0, 1) with 53 random bits."""
     return (_next(state) >> np.uint64(11)) * 2.0**-53
 
 
 @kernel
-def below(state, n):  # type: ignore[no-untyped-def]
-    """Draw an integer from 0, ..., n − 1 without bias (n < 2³²): multiply, shift, reject."""
+def below(state, n):
+    """Draw an integer from 0, ..., n − 1 without bias (n < 2³²), by Lemire's method."""
     bound = np.uint64(n)
     product = (_next(state) >> _32) * bound
     low = product & _MASK32

@@ -1,4 +1,4 @@
-"""The loop over proposals that every sampler on a workspace shares."""
+"""The loop over proposals that all samplers on a workspace share."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.engine.kernel_choice import KERNELS, pair_acceptance
-from l0anneal.engine.moves.outcome import ACCEPTED, PROPOSED, new_tally
+from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
 from l0anneal.engine.workspace import Workspace
 
 __all__ = ["Mover", "Sweeps"]
 
 
 class Sweeps:
-    """Sweeps of N proposals of one kernel, at one temperature.
+    """Sweeps of one kernel at one temperature; a sweep is N proposals.
 
-    A kernel runs for at most `Workspace.chunk` proposals at a time, some hundredths of a second, so that
-    ``workspace.pause`` can stop the run in between. Cutting a run into chunks changes no number.
+    The kernel runs for at most `Workspace.chunk` proposals at a time, a few hundredths of a second, and
+    ``workspace.pause`` is called between these chunks, so that it can stop the run. Cutting a run into
+    chunks changes no number.
 
     Parameters
     ----------
     workspace : Workspace
-        The support to be moved.
+        Holds the support that the kernel changes.
     kernel : callable
         A move; called as ``kernel(tableau, state, *law, stop, [energies,] tally)``.
     state : uint64 array
-        The random stream.
+        State of the random number generator; changed in place.
     *law : arguments
-        What the kernel takes between the stream and ``stop``: the inverse temperature and the like.
+        Arguments of the kernel between ``state`` and ``stop``, such as the inverse temperature.
     n_sweeps : int
-        How many sweeps.
+        Number of sweeps.
     record : bool
-        Whether the kernel takes an array for the energies after each sweep.
+        Whether the kernel takes an array that receives the energy after each sweep.
     n_pairs : int
-        For `multi_flip`: how many columns it exchanges at once at most.
+        For `multi_flip`: the largest number of pairs to exchange at once.
 
     Attributes
     ----------
     energies : ndarray of shape (n_sweeps,)
-        After each sweep, in the engine's units, counted from the empty support.
+        Energy after each sweep, in the engine's units, relative to the empty support.
     """
 
     def __init__(
@@ -61,18 +62,18 @@ class Sweeps:
         self.after = (self.energies, self.tally) if record else (self.tally,)
 
     def each(self) -> Iterator[int]:
-        """Run sweep by sweep; yield the number of sweeps done so far after each."""
+        """Run one sweep at a time, and yield the number of sweeps done after each."""
         for done in range(1, self.n_sweeps + 1):
             self._run(done)
             yield done
 
     def all(self, progress: Callable[[int], object] = lambda n: None) -> None:
-        """Run all sweeps without a stop after each; ``progress`` hears how many were added."""
+        """Run all sweeps; ``progress`` is called with the number of sweeps completed by each chunk."""
         self._run(self.n_sweeps, progress)
 
     @property
     def acceptance(self) -> float:
-        """Fraction of the proposals that were accepted."""
+        """Fraction of proposals that were accepted."""
         return float(self.tally[ACCEPTED] / max(1, self.tally[PROPOSED]))
 
     def _run(self, n_sweeps: int, progress: Callable[[int], object] = lambda n: None) -> None:

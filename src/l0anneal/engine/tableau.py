@@ -1,42 +1,48 @@
-"""The pivot tableau of a support: every energy change at hand, at O(1) per proposal.
+"""The pivot tableau of a support, from which any change of the energy is computed in O(1).
 
-For a support S of K columns in slots 0, ..., K−1 and the N − K columns Z outside, it keeps
+For a support S of K columns in slots 0, ..., K−1 and the N − K columns Z outside, the tableau holds
 
     U = (G_SS)⁻¹,   x = U b_S                    coefficients, by slot
-    W = G_ZS U                                   every outside column regressed on the support
+    W = G_ZS U                                   each outside column regressed on the support
     r = b_Z − G_ZS x                             its correlation with the residual
-    γ = G_ZZ's diagonal − (W ∘ G_ZS) 1           its squared length off the support's span
+    γ = diag(G_ZZ) − (W ∘ G_ZS) 1                its squared distance from the support's span
 
-with G = AᵀA (+ a ridge on the diagonal) and b = Aᵀy. The energy ½‖y − Ax‖² then changes by
+with G = AᵀA (plus a ridge on the diagonal) and b = Aᵀy. The energy ½‖y − Ax‖² then changes by
 
     remove slot k                ½ x_k² / U_kk
     add outside column p         −½ r_p² / γ_p
     swap slot k for column p     ½ x_k²/U_kk − ½ (r_p + W_pk x_k/U_kk)² / (γ_p + W_pk²/U_kk)
 
-An accepted move costs one fused pass over W, O((N − K) K); a rejected one costs nothing.
+An accepted move costs one pass over W, O((N − K) K); a rejected move leaves the tableau as it is.
 
-Units. The kernels expect columns of unit norm and a signal of unit norm (`problem.py` sees to it),
-so all numbers here are of order one. Only ``diag``, never the stored Gram rows, holds the diagonal.
+Units. The kernels expect columns and a signal of unit norm, which `SparseProblem` provides, so that
+all numbers here are of order one. The diagonal of G is read from ``diag`` only, never from the stored
+rows of G, because the ridge is added to ``diag`` alone.
 
-Which supports exist. A support is *admissible* if each of its columns keeps more than `PIVOT` of
-its squared length off the span of the others, that is if all U_mm G_mm < 1/PIVOT. This is a
-property of the support, not of the move, so a chain that refuses to leave the admissible supports
-still obeys detailed balance, and its law is the Gibbs law on them. Zero columns, and two copies of
-one column, are never admissible.
+Admissible supports. A support is *admissible* if, for each of its columns, the squared distance from
+the span of the others is more than `PIVOT` times its squared norm, that is if all U_mm G_mm < 1/PIVOT.
+This is a property of the support and not of the move that leads to it. A chain that rejects moves to
+inadmissible supports therefore obeys detailed balance, and its law is the Gibbs law on the admissible
+ones. A support with a zero column, or with two copies of one column, is never admissible.
 
-Energy. The running energy counts from the empty support, so that it is accurate also where most of
-the signal is out of the dictionary's reach; ½‖y‖² is added outside.
+Energy. The tableau's energy is relative to that of the empty support, ½‖y‖², so that it is accurate
+even where most of the signal is out of the dictionary's reach. `Workspace.to_energy` adds ½‖y‖².
 
-Errors. Rounding grows with accepted moves, exponentially so where supports are near-singular. Each
-move therefore measures, for O(K), how well the rows that it is about to use satisfy the equations
-above. The largest such defect since the last refresh is the *gauge*; what these defects do to the
-energy of the new support, the *fault*, is known before the move is made. The rule: `refresh`, which
-recomputes everything by Cholesky, comes before a move that would bring the sum of faults above
-`FAULT_LIMIT` ‖y‖², and after a move if the gauge exceeds `DEFECT_LIMIT` or `MOVES_PER_COLUMN` K +
-`MOVES_AT_LEAST` moves were made. A fresh tableau of a near-singular support is itself off by its
-condition number times 1e-16. Where the present or the proposed support has a column with less than
-`CAREFUL` off the others' span, changes of the energy are therefore computed by `careful_swap`, in
-O(K²), from formulas whose error is quadratic in that of the tableau.
+Errors. Rounding errors grow with the number of accepted moves, and exponentially so where supports are
+near-singular. Each move therefore measures, in O(K), how well the rows that it is about to use satisfy
+the equations above. The largest deviation since the last refresh is the *defect*. The error that these
+deviations cause in the energy of the new support is the *fault*, which is known before the move is
+made. The tableau is recomputed by Cholesky (`refresh`)
+
+- before a move that would bring the sum of faults above `FAULT_LIMIT` ‖y‖²,
+- after a move, if the defect exceeds `DEFECT_LIMIT`,
+- after `MOVES_PER_COLUMN` K + `MOVES_AT_LEAST` moves.
+
+Even a fresh tableau of a near-singular support has errors of its condition number times 1e-16. A
+support counts as near-singular if, for one of its columns, the squared distance from the span of the
+others is at most `CAREFUL` times its squared norm. Where the present or the proposed support is
+near-singular, `careful_swap` computes the change of the energy in O(K²), from formulas whose error is
+quadratic in that of the tableau.
 """
 
 from typing import NamedTuple
@@ -54,28 +60,31 @@ FAULT_LIMIT = 5e-11
 MOVES_PER_COLUMN = 20
 MOVES_AT_LEAST = 100
 
-# indices into Tableau.counts and Tableau.values
+# Indices into Tableau.counts: columns in the support, moves since the last refresh, refreshes, a clock
+# that advances when a row of G is used, and whether W, r and γ are stale.
 SIZE, MOVES, REFRESHES, CLOCK, STALE = range(5)
+# Indices into Tableau.values: the energy, the defect and the sum of faults since the last refresh, and
+# the largest U_mm G_mm.
 ENERGY, DEFECT, FAULT, SINGULARITY = range(4)
 
 
 class Tableau(NamedTuple):
-    """Plain arrays; see the module's text for what they hold."""
+    """The arrays of a tableau; the module's docstring defines U, W, x, r, gamma and b."""
 
-    gram: NDArray[np.float64]  # rows of G; row_of[j] says which one is column j's, −1: not there
-    row_of: NDArray[np.int64]
-    columns: NDArray[np.float64]  # the unit columns as rows, or empty where all of G is there
+    gram: NDArray[np.float64]  # rows of G, not necessarily all of them
+    row_of: NDArray[np.int64]  # column → its row of ``gram``, −1 if that row is not held
+    columns: NDArray[np.float64]  # the unit columns as rows; empty if not needed
     diag: NDArray[np.float64]  # G_jj + ridge
     b: NDArray[np.float64]
     inside: NDArray[np.int64]  # slot → column
     outside: NDArray[np.int64]  # outside position → column
-    U: NDArray[np.float64]  # lower triangle
+    U: NDArray[np.float64]  # only the lower triangle is kept
     W: NDArray[np.float64]
     x: NDArray[np.float64]
     r: NDArray[np.float64]
     gamma: NDArray[np.float64]
-    work: NDArray[np.float64]  # scratch, rows of K
-    used: NDArray[np.int64]  # when each row of gram was last used, by counts[CLOCK]
+    work: NDArray[np.float64]  # scratch rows of length K
+    used: NDArray[np.int64]  # the value of counts[CLOCK] when each row of ``gram`` was last used
     counts: NDArray[np.int64]
     values: NDArray[np.float64]
 
@@ -111,10 +120,11 @@ def empty_tableau(
 
 
 @kernel
-def copy_tableau(source, target):  # type: ignore[no-untyped-def]
-    """Make one tableau the copy of another of the same problem, which is faster than a refresh.
+def copy_tableau(source, target):
+    """Copy the support-dependent part of one tableau into another of the same problem.
 
-    What they share, the rows of the Gram matrix and when they were used, stays as it is.
+    This is faster than a refresh. The two tableaus share the rows of the Gram matrix and the record of
+    their use, which are not copied.
     """
     target.inside[:] = source.inside
     target.outside[:] = source.outside
@@ -130,8 +140,8 @@ def copy_tableau(source, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def inverse_row(t, k):  # type: ignore[no-untyped-def]
-    """Put row k of U, of which only the lower triangle is kept, into scratch and return it."""
+def inverse_row(t, k):
+    """Copy row k of U, of which only the lower triangle is kept, into scratch, and return it."""
     n_inside = t.counts[SIZE]
     u = t.work[1, :n_inside]
     u[: k + 1] = t.U[k, : k + 1]
@@ -141,8 +151,8 @@ def inverse_row(t, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _support_gram(t):  # type: ignore[no-untyped-def]
-    """G_SS, from the rows of G if they are there, and from the columns if not."""
+def _support_gram(t):
+    """Return G_SS, from the rows of G if all of them are held, else from the columns."""
     n_inside = t.counts[SIZE]
     there = True
     for m in range(n_inside):
@@ -164,13 +174,14 @@ def _support_gram(t):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def careful_swap(t, k, j, w_j):  # type: ignore[no-untyped-def]
-    """Energy change when column j takes slot k, and what makes it up, for near-singular supports.
+def careful_swap(t, k, j, w_j):
+    """Compute the energy change when column j takes slot k, accurately for near-singular supports.
 
-    w_j is j's regression on the support. With the regressions a of the leaving and v of the entering
-    column on what stays, and the coefficients x there, the squared distances G_jj − 2 v·g + v·Gv and
-    the correlations b_j − v·b − x·g + x·Gv are stationary in v, a and x: their errors do not count.
-    Returns the change, the leaving column's distance, the entering one's, and its correlation.
+    w_j is the regression of j on the support. Let a and v be the regressions of the leaving and the
+    entering column on the columns that stay, and x the coefficients of these. The squared distances
+    G_jj − 2 v·g + v·Gv and the correlations b_j − v·b − x·g + x·Gv are stationary in v, a and x, so
+    that errors in v, a and x have no effect to first order. Returns the energy change, the squared
+    distances of the leaving and of the entering column, and the correlation of the entering one.
     """
     n_inside = t.counts[SIZE]
     i = t.inside[k]
@@ -207,14 +218,14 @@ def careful_swap(t, k, j, w_j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def delta_remove(t, k):  # type: ignore[no-untyped-def]
-    """Energy change when slot k is emptied."""
+def delta_remove(t, k):
+    """Return the energy change when the column in slot k is removed."""
     return 0.5 * t.x[k] * t.x[k] / t.U[k, k]
 
 
 @kernel
-def delta_add(t, p):  # type: ignore[no-untyped-def]
-    """Energy change when outside column p joins; infinite if it may not."""
+def delta_add(t, p):
+    """Return the energy change when outside column p is added; infinite if that is inadmissible."""
     gamma = t.gamma[p]
     if gamma <= PIVOT * t.diag[t.outside[p]]:
         return np.inf
@@ -222,25 +233,25 @@ def delta_add(t, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def is_near_singular(t, gamma, j):  # type: ignore[no-untyped-def]
-    """Whether the present support, or the one with column j at distance gamma, calls for care."""
+def is_near_singular(t, gamma, j):
+    """Whether the present support, or the one with column j at distance γ, is near-singular."""
     return gamma <= CAREFUL * t.diag[j] or t.values[SINGULARITY] * CAREFUL >= 1.0
 
 
 @kernel
-def _delta_swap_carefully(t, k, p, gamma):  # type: ignore[no-untyped-def]
+def _delta_swap_carefully(t, k, p, gamma):
     if gamma <= 0.01 * PIVOT and t.values[SINGULARITY] * CAREFUL < 1.0:
-        return np.inf  # a copy of what is there
+        return np.inf  # a copy of a column of the support
     return careful_swap(t, k, t.outside[p], t.W[p, : t.counts[SIZE]])[0]
 
 
 @inlined
-def delta_swap(t, k, p):  # type: ignore[no-untyped-def]
-    """Energy change when outside column p takes slot k; infinite if it may not."""
+def delta_swap(t, k, p):
+    """Return the energy change when outside column p takes slot k; infinite if inadmissible."""
     w = t.W[p, k]
     freed = w / t.U[k, k]
     gamma = t.gamma[p] + w * freed
-    # `is_near_singular`, which as a call would cost more than all the rest
+    # the condition of `is_near_singular`, written out because a call would dominate the cost
     if gamma <= CAREFUL * t.diag[t.outside[p]] or t.values[SINGULARITY] * CAREFUL >= 1.0:
         return _delta_swap_carefully(t, k, p, gamma)
     r = t.r[p] + freed * t.x[k]
@@ -248,9 +259,9 @@ def delta_swap(t, k, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def refresh_due(t):  # type: ignore[no-untyped-def]
-    """The rule of the module's text."""
-    # a fresh tableau has a gauge of the order of its condition number times 1e-16
+def refresh_due(t):
+    """Whether the tableau must be refreshed after a move, by the rule in the module's docstring."""
+    # a fresh tableau has a defect of the order of its condition number times 1e-16
     fresh = 1e-14 * t.counts[SIZE] * t.values[SINGULARITY]
     return (
         t.values[DEFECT] > DEFECT_LIMIT + fresh
@@ -259,8 +270,8 @@ def refresh_due(t):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _inverse(G):  # type: ignore[no-untyped-def]
-    """Inverse of a positive definite matrix by Cholesky, G = L Lᵀ; False if not definite."""
+def _inverse(G):
+    """Invert a positive definite matrix by Cholesky, G = L Lᵀ; return False if it is not definite."""
     n = G.shape[0]
     L = np.zeros((n, n))
     for i in range(n):
@@ -272,7 +283,7 @@ def _inverse(G):  # type: ignore[no-untyped-def]
                 L[i, i] = 1.0 / np.sqrt(total)
             else:
                 return False, L
-    inverse = np.zeros((n, n))  # of L, row by row
+    inverse = np.zeros((n, n))  # the inverse of L, row by row
     for i in range(n):
         row = inverse[i]
         for m in range(i):
@@ -285,10 +296,10 @@ def _inverse(G):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def refresh_inverse(t):  # type: ignore[no-untyped-def]
-    """Recompute U, x and the energy of the present support, but not what concerns the others.
+def refresh_inverse(t):
+    """Recompute U, x and the energy of the present support, but not W, r and γ.
 
-    Returns False, and leaves all as it is, if the support is singular to working precision.
+    Returns False, and leaves the tableau as it is, if the support is singular to working precision.
     """
     n_inside = t.counts[SIZE]
     G = _support_gram(t)
@@ -314,8 +325,8 @@ def refresh_inverse(t):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def refresh(t):  # type: ignore[no-untyped-def]
-    """Recompute the whole tableau of the present support; False if that is singular."""
+def refresh(t):
+    """Recompute the whole tableau of the present support; return False if that is singular."""
     if not refresh_inverse(t):
         return False
     n_inside = t.counts[SIZE]
@@ -340,8 +351,8 @@ def refresh(t):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gram_row(t, j, scratch):  # type: ignore[no-untyped-def]
-    """Put G_jS into the given scratch row and return it; note that column j's row was used."""
+def gram_row(t, j, scratch):
+    """Copy G_jS into the given scratch row and return it; record that row j of G was used."""
     n_inside = t.counts[SIZE]
     t.counts[CLOCK] += 1
     t.used[t.row_of[j]] = t.counts[CLOCK]
@@ -353,10 +364,11 @@ def gram_row(t, j, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def measure_entering(t, p, g, x_new):  # type: ignore[no-untyped-def]
-    """Gauge of outside column p's row, and the fault it makes with the coefficient x_new.
+def measure_entering(t, p, g, x_new):
+    """Measure the defect of outside column p's row, and return the fault that it causes.
 
-    g is G_jS. The gain ½ r²/γ is off by x δr + ½ x² δγ, where x = r/γ.
+    g is G_jS, and x_new = r/γ the coefficient that the column will have. The gain ½ r²/γ is wrong by
+    x_new δr + ½ x_new² δγ.
     """
     j = t.outside[p]
     gamma = abs(t.diag[j] - t.gamma[p] - dot(g, t.W[p]))
@@ -366,10 +378,10 @@ def measure_entering(t, p, g, x_new):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def measure_leaving(t, k, u, h):  # type: ignore[no-untyped-def]
-    """Gauge of u, which ought to be row k of the inverse, and the fault it makes.
+def measure_leaving(t, k, u, h):
+    """Measure the defect of u, which should be row k of the inverse, and return the fault it causes.
 
-    h is G_iS for the slot's column i.
+    h is G_iS for the column i in slot k.
     """
     unit = abs(u[k] * (t.diag[t.inside[k]] - h[k]) - 1.0 + dot(u, h))
     x = -t.x[k]
@@ -381,8 +393,11 @@ def measure_leaving(t, k, u, h):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def refreshed_for(t, fault):  # type: ignore[no-untyped-def]
-    """Book a move's fault, or refresh first and return True: the move must be measured again."""
+def refreshed_for(t, fault):
+    """Add a move's fault to the sum, or refresh the tableau if the sum would become too large.
+
+    Returns True after a refresh: the move must then be computed and measured again.
+    """
     if t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0 and refresh(t):
         return True
     t.values[FAULT] += fault
@@ -390,17 +405,20 @@ def refreshed_for(t, fault):  # type: ignore[no-untyped-def]
 
 
 def drift(t: Tableau) -> dict[str, float]:
-    """Compare a tableau with a fresh one of the same support.
+    """Compare a tableau with a freshly computed one of the same support.
 
     Returns the largest absolute differences in ``energy``, ``coefficients`` (x) and ``regressions``
-    (W), in the tableau's own units (unit columns, unit signal).
+    (W), in the engine's units (unit columns, unit signal).
     """
     shared = ("gram", "row_of", "columns", "diag", "b")
     fresh = t._replace(
         **{name: getattr(t, name).copy() for name in t._fields if name not in shared}
     )
     if not refresh(fresh):
-        raise ValueError("the support is singular to working precision: it has no fresh tableau")
+        raise ValueError(
+            "the support of this tableau is singular to working precision; drift needs a support "
+            "that can be refreshed"
+        )
     n_inside = int(t.counts[SIZE])
     n_outside = t.b.size - n_inside
 

@@ -1,18 +1,26 @@
-"""A chain's own tableau, and its rows of the Gram matrix."""
+"""The workspace of one chain: its tableau, and the rows of the Gram matrix that it needs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.engine.kernel_choice import choose_kernel
-from l0anneal.engine.moves import DONE, SINGULAR, descend, pair_flip_direct
-from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
-from l0anneal.engine.moves.multi_flip import MOST_PAIRS
-from l0anneal.engine.moves.outcome import ACCEPTED, FULL, PROPOSED
+from l0anneal.engine.moves.descent import descend
+from l0anneal.engine.moves.protocol import (
+    ACCEPTED,
+    DONE,
+    FULL,
+    OUTSIDE,
+    PROPOSED,
+    SINGULAR,
+    SPARE_ROWS,
+    is_direct,
+    new_tally,
+)
 from l0anneal.engine.moves.pursuit import pursue
-from l0anneal.engine.pivots import add
+from l0anneal.engine.pivots import add, remove
 from l0anneal.engine.tableau import (
     CLOCK,
     ENERGY,
@@ -24,33 +32,49 @@ from l0anneal.engine.tableau import (
     refresh,
     refresh_inverse,
 )
-from l0anneal.problem import sparse_problem as _problem
+from l0anneal.problem import sparse_problem
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Workspace"]
 
-DIRECT = (pair_flip_direct, evidence_flip_direct)  # they keep only what concerns the support
-
-_SINGULAR = "the support became singular to working precision; please report this problem"
+_SINGULAR = (
+    "the columns of the support became linearly dependent to working precision (singular Gram "
+    "matrix), which an admissible support cannot; please report this problem with its data"
+)
 
 
 class Workspace:
-    """The tableau of one chain on one problem, grown from the empty support.
+    """The tableau of one chain on one problem.
 
-    Kernels work on ``tableau``. A kernel that needs a row of the Gram matrix that is not there
-    returns which; `bring` fetches it, and the kernel is called again.
+    The support is empty at first; `fill`, `fill_greedily` or `begin_at` give it columns. Kernels work
+    on ``tableau``. A kernel that needs a row of the Gram matrix that is not held returns the index of
+    the column; `run` then computes the row (`bring`) and calls the kernel again.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+        The dictionary and the signal.
+    capacity : int
+        Largest size of the support; `grow` increases it.
+    ridge : float
+        Ridge on the diagonal of the Gram matrix, in the caller's units.
+
+    Attributes
+    ----------
+    pause : callable
+        Called without arguments between pieces of work; it may raise an exception to stop the run.
     """
 
     def __init__(self, problem: SparseProblem, capacity: int, ridge: float = 0.0) -> None:
         self.problem = problem
-        self.pause: Callable[[], object] = lambda: None  # called now and then; may raise
+        self.pause: Callable[[], object] = lambda: None
         n = problem.n_columns
         if problem.gram_is_whole:
             rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
             columns = np.empty((0, 0))
         else:
-            n_rows = max(capacity + MOST_PAIRS, min(n, _problem.ROW_CACHE_BYTES // (8 * n)))
+            n_rows = max(capacity + SPARE_ROWS, min(n, sparse_problem.ROW_CACHE_BYTES // (8 * n)))
             rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
             columns = problem.unit_columns
             self._column_of = np.full(n_rows, -1, dtype=np.int64)
@@ -63,57 +87,206 @@ class Workspace:
             capacity,
         )
 
+    # ------------------------------------------------------------ reading
+
     @property
     def size(self) -> int:
         """K, the number of columns in the support."""
         return int(self.tableau.counts[SIZE])
 
     @property
+    def support(self) -> NDArray[np.int64]:
+        """The columns of the support, sorted."""
+        return np.sort(self.inside_columns)
+
+    @property
     def unit_energy(self) -> float:
-        """The tableau's running energy, counted from the empty support, in the engine's units."""
+        """The tableau's energy, relative to the empty support, in the engine's units."""
         return float(self.tableau.values[ENERGY])
 
     @property
-    def support(self) -> NDArray[np.int64]:
-        """The present support, sorted."""
-        return np.sort(self.tableau.inside[: self.tableau.counts[SIZE]])
-
-    @property
     def energy(self) -> float:
-        """The tableau's running energy, in the caller's units."""
-        return self.to_energy(float(self.tableau.values[ENERGY]))
+        """½‖y − Ax‖² in the caller's units, from the tableau."""
+        return self.to_energy(self.unit_energy)
 
     def to_energy(self, value: Any) -> Any:
-        """The tableau's energy, counted from the empty support, as ½‖y − Ax‖² of the caller."""
+        """Convert energies of the tableau to ½‖y − Ax‖² in the caller's units."""
         return (self.problem.unit_signal + value) * self.problem.unit_energy
 
     @property
     def coef(self) -> NDArray[np.float64]:
-        """Dense coefficients from the tableau, in the caller's units."""
-        size = self.tableau.counts[SIZE]
-        return self.problem.from_unit_coef(self.tableau.x[:size], self.tableau.inside[:size])
+        """Coefficients of all columns in the caller's units, from the tableau."""
+        return self.problem.from_unit_coef(self.coefficients, self.inside_columns)
 
     @property
     def inverse(self) -> NDArray[np.float64]:
-        """U, both triangles."""
-        size = self.tableau.counts[SIZE]
+        """U, the inverse Gram matrix of the support, as a full symmetric matrix."""
+        size = self.size
         lower = np.tril(self.tableau.U[:size, :size])
         return np.asarray(lower + np.tril(lower, -1).T)
 
     @property
     def refreshes(self) -> int:
-        """How often the tableau was recomputed."""
+        """How many times the tableau was recomputed."""
         return int(self.tableau.counts[REFRESHES])
 
+    # The following are views, in the engine's units, which change when the chain moves.
+
+    @property
+    def inside_columns(self) -> NDArray[np.int64]:
+        """The columns of the support, by slot."""
+        return self.tableau.inside[: self.size]
+
+    @property
+    def outside_columns(self) -> NDArray[np.int64]:
+        """The columns outside the support, by outside position."""
+        return self.tableau.outside[: self.problem.n_columns - self.size]
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """x, the coefficients of the support, by slot."""
+        return self.tableau.x[: self.size]
+
+    @property
+    def inverse_diagonal(self) -> NDArray[np.float64]:
+        """The diagonal of U, by slot."""
+        return np.diagonal(self.tableau.U)[: self.size]
+
+    @property
+    def outside_correlations(self) -> NDArray[np.float64]:
+        """r, by outside position; call `complete` first if a direct kernel may have run last."""
+        return self.tableau.r[: self.problem.n_columns - self.size]
+
+    @property
+    def outside_distances(self) -> NDArray[np.float64]:
+        """γ, by outside position; call `complete` first if a direct kernel may have run last."""
+        return self.tableau.gamma[: self.problem.n_columns - self.size]
+
+    def exchange_costs(self, at_most: int = 10**6) -> NDArray[np.float64]:
+        """Return the energy changes of about ``at_most`` exchanges, in the engine's units.
+
+        If there are more exchanges, those of evenly spaced outside columns are returned. Exchanges
+        whose entering column is not admissible are left out. The support must not be empty.
+        """
+        t, k = self.tableau, self.size
+        n_outside = t.b.size - k
+        n_rows = min(n_outside, max(1, at_most // k))
+        rows = np.unique(np.linspace(0, n_outside - 1, n_rows).astype(int))
+        W, x, freed = t.W[rows, :k], t.x[:k], 1.0 / np.diag(t.U)[:k]
+        gamma = t.gamma[rows, None] + W**2 * freed
+        r = t.r[rows, None] + W * (x * freed)
+        allowed = gamma > PIVOT
+        return (0.5 * x**2 * freed - 0.5 * r**2 / np.where(allowed, gamma, 1.0))[allowed]
+
+    # ------------------------------------------------------------ changing the support
+
+    def add(self, j: int) -> bool:
+        """Add column j to the support; return False if the support would not be admissible."""
+        t = self.tableau
+        position = int(np.flatnonzero(self.outside_columns == j)[0])
+        if t.gamma[position] <= PIVOT * t.diag[j]:
+            return False  # before computing a row of the Gram matrix
+        self.bring(j)
+        return bool(add(t, position))
+
+    def remove_worst(self) -> None:
+        """Remove the column whose removal raises the energy least, and refresh the tableau."""
+        remove(self.tableau, int(np.argmin(self.coefficients**2 / self.inverse_diagonal)))
+        self.refresh()
+
+    def fill(self, size: int, order: NDArray[np.int64]) -> None:
+        """Add columns in the given order until the support has ``size``, skipping dependent ones.
+
+        If the order is exhausted first, start again and add the columns that are farthest from the
+        span of the others, which reaches the rank. Raises ValueError if ``size`` exceeds the rank.
+        """
+        if size <= min(self.problem.n_samples, order.size):
+            for j in order:
+                if self.size == size:
+                    break
+                self.add(int(j))
+        if self.size < size:
+            self._fill_by_distance(size)
+        self.refresh()
+
+    def begin_at(self, support: NDArray[np.int64]) -> None:
+        """Add the columns of ``support``; raise ValueError if they are linearly dependent."""
+        for j in support:
+            if not self.add(int(j)):
+                raise ValueError(
+                    f"the columns of the given support are linearly dependent: column {j} lies in "
+                    f"the span of those before it; remove it or choose another column"
+                )
+        self.refresh()
+
+    def fill_greedily(self, size: int) -> None:
+        """Add the column that lowers the energy most, until the support has ``size`` columns."""
+        while True:
+            next_pause = min(size, self.size + 16)
+            while (outcome := pursue(self.tableau, next_pause)) >= 0:
+                self.bring(outcome)
+            self.pause()
+            if self.size == size:
+                break
+            if outcome != DONE and not self._add_next_best():
+                self._fill_by_distance(size)
+        self.refresh()
+
+    def descend(self) -> int:
+        """Descend to a swap-local minimum, and return the number of exchanges made."""
+        n_outside = self.problem.n_columns - self.size
+        tally = new_tally()
+        tally[OUTSIDE] = 0
+        while tally[PROPOSED] < n_outside:
+            self.run(descend, self.chunk, tally)
+            self.pause()
+        return int(tally[ACCEPTED])
+
+    # ------------------------------------------------------------ running kernels
+
+    def run(self, kernel: Callable[..., int], *args: Any, complete: bool = True) -> None:
+        """Call a kernel until it is done, and provide the rows of the Gram matrix that it asks for.
+
+        Unless ``complete`` is False, the parts of the tableau that a direct kernel left stale are
+        recomputed before a kernel that is not direct.
+        """
+        if complete and not is_direct(kernel):
+            self.complete()
+        while (outcome := kernel(self.tableau, *args)) != DONE:
+            if outcome == SINGULAR:
+                raise ArithmeticError(_SINGULAR)
+            if outcome == FULL:
+                self.grow(min(2 * self.tableau.inside.size + 8, self.problem.n_columns))
+            else:
+                self.bring(outcome)
+
+    @property
+    def chunk(self) -> int:
+        """Number of proposals that take a few hundredths of a second even if all are accepted."""
+        return 1 + int(5e7 // (1 + self.size * self.problem.n_columns))
+
+    def choose_kernel(self, move: str, acceptance: float) -> str:
+        """Return the cheapest kernel of ``move`` at an acceptance rate of the pair flip."""
+        t, k = self.tableau, self.size
+        row = cross = 0.0
+        if not self.problem.gram_is_whole:
+            row = 2.0 * self.problem.n_samples * t.b.size
+            cross = 2.0 * self.problem.n_samples * k if t.columns.size else np.inf
+        return choose_kernel(move, acceptance, k, t.b.size - k, row, cross)
+
+    def prefers_direct(self, acceptance: float) -> bool:
+        """Whether the direct kernel of the pair flip is the cheaper one at an acceptance rate."""
+        return self.choose_kernel("pair flip", acceptance) == "pair flip, direct"
+
+    # ------------------------------------------------------------ maintaining the tableau
+
     def bring(self, j: int) -> None:
-        """Make row j of the Gram matrix present; the row unused for longest makes way."""
+        """Make row j of the Gram matrix available, in place of the row unused for longest."""
         t = self.tableau
         if t.row_of[j] >= 0:
             return
         age = t.used.copy()
-        age[t.row_of[t.inside[: t.counts[SIZE]]]] = np.iinfo(
-            np.int64
-        ).max  # the support's rows stay
+        age[t.row_of[self.inside_columns]] = np.iinfo(np.int64).max  # rows of the support stay
         slot = int(np.argmin(age))
         if self._column_of[slot] >= 0:
             t.row_of[self._column_of[slot]] = -1
@@ -134,164 +307,71 @@ class Workspace:
         self.tableau = t._replace(inside=inside, U=U, x=x, W=W, work=work)
 
     def set_ridge(self, ridge: float, pull: float | NDArray[np.float64] = 0.0) -> None:
-        """Put ``ridge`` on the diagonal of the unit-norm columns' Gram matrix, and recompute.
+        """Set the ridge on the Gram matrix of the unit-norm columns, and recompute the tableau.
 
-        ``pull`` is added to their correlations with the signal: the ridge then holds coefficients not
-        to zero but to pull/ridge.
+        ``pull`` is added to the correlations of the columns with the signal. The ridge then draws
+        coefficients to pull/ridge instead of zero.
         """
         t = self.tableau
         t.diag[:] = self.problem.unit_diagonal() + ridge
         t.b[:] = self.problem.unit_correlation + pull
-        # what a direct kernel left behind stays behind: the rows for it may not be there
+        # a stale part stays stale, because the rows to recompute it may not be held
         if not (refresh_inverse(t) if t.counts[STALE] else refresh(t)):
             raise ArithmeticError(_SINGULAR)
-
-    def add(self, j: int) -> bool:
-        """Add column j to the support; False if the support would not be admissible."""
-        t = self.tableau
-        size = int(t.counts[SIZE])
-        position = int(np.flatnonzero(t.outside[: t.b.size - size] == j)[0])
-        if t.gamma[position] <= PIVOT * t.diag[j]:
-            return False  # before its row of the Gram matrix is computed
-        self.bring(j)
-        return bool(add(t, position))
 
     def refresh(self) -> None:
         """Recompute the tableau from the Gram matrix."""
         if not refresh(self.tableau):
             raise ArithmeticError(_SINGULAR)
 
-    def fill(self, size: int, order: NDArray[np.int64]) -> None:
-        """Grow the support to ``size`` in the given order, passing over dependent columns.
-
-        If the order runs out first, start again with the columns that stick out farthest, which
-        reaches the rank; raise ValueError, naming the rank, if even that is too few.
-        """
-        if size <= min(self.problem.n_samples, order.size):
-            for j in order:
-                if self.tableau.counts[SIZE] == size:
-                    break
-                self.add(int(j))
-        if self.tableau.counts[SIZE] < size:
-            self._fill_by_pivots(size)
-        self.refresh()
-
-    def begin_at(self, support: NDArray[np.int64]) -> None:
-        """Grow the support to the given one, or raise ValueError if it is not admissible."""
-        for j in support:
-            if not self.add(int(j)):
-                raise ValueError(
-                    f"the columns of the given support are linearly dependent: "
-                    f"column {j} adds nothing to those before it"
-                )
-        self.refresh()
-
-    def fill_greedily(self, size: int) -> None:
-        """Grow the support to ``size``, each time by the column that lowers the energy most."""
-        t = self.tableau
-        while True:
-            n_inside = int(t.counts[SIZE])
-            while (outcome := pursue(t, min(size, n_inside + 16))) >= 0:
-                self.bring(outcome)
-            self.pause()
-            n_inside = int(t.counts[SIZE])
-            if n_inside == size:
-                break
-            if outcome == DONE:
-                continue
-            # the best column may not join: the next best that may
-            n_outside = t.b.size - n_inside
-            gamma = t.gamma[:n_outside]
-            gain = np.where(gamma > PIVOT, t.r[:n_outside] ** 2 / np.maximum(gamma, PIVOT), -1.0)
-            for position in np.argsort(-gain, kind="stable"):
-                if gain[position] >= 0 and self.add(int(t.outside[position])):
-                    break
-            else:  # nothing joins these
-                self._fill_by_pivots(size)
-        self.refresh()
-
-    def run(self, kernel: Callable[..., int], *args: Any, complete: bool = True) -> None:
-        """Call a kernel until it is done, bringing the Gram rows that it asks for.
-
-        With ``complete``, what a direct kernel left behind is computed first.
-        """
-        if complete and kernel not in DIRECT:
-            self.complete()
-        while (outcome := kernel(self.tableau, *args)) != DONE:
-            if outcome == SINGULAR:
-                raise ArithmeticError(_SINGULAR)
-            if outcome == FULL:
-                self.grow(min(2 * self.tableau.inside.size + 8, self.problem.n_columns))
-            else:
-                self.bring(outcome)
-
-    def spare(self) -> Tableau:
-        """A second tableau of this problem that shares what does not depend on the support."""
-        own = ("inside", "outside", "U", "W", "x", "r", "gamma", "work", "counts", "values")
-        return self.tableau._replace(**{name: getattr(self.tableau, name).copy() for name in own})
-
-    def descend(self) -> int:
-        """Walk down to a swap-local minimum; return the swaps made."""
-        t = self.tableau
-        n_outside = t.b.size - int(t.counts[SIZE])
-        tally = np.zeros(4, dtype=np.int64)
-        while tally[PROPOSED] < n_outside:
-            self.run(descend, self.chunk, tally)
-            self.pause()
-        return int(tally[ACCEPTED])
-
-    def prefers_direct(self, acceptance: float) -> bool:
-        """Whether `pair_flip_direct` is the cheaper way to flip pairs at this rate of acceptance.
-
-        By counts of operations, never by the clock, so that a run can be had again.
-        """
-        return self.choose_kernel("pair flip", acceptance) == "pair flip, direct"
-
-    def choose_kernel(self, move: str, acceptance: float) -> str:
-        """Return the kernel that ``move`` runs where the pair flip's acceptance is this."""
-        t = self.tableau
-        k = int(t.counts[SIZE])
-        row = cross = 0.0
-        if not self.problem.gram_is_whole:
-            row = 2.0 * self.problem.n_samples * t.b.size
-            cross = 2.0 * self.problem.n_samples * k if t.columns.size else np.inf
-        return choose_kernel(move, acceptance, k, t.b.size - k, row, cross)
-
     def complete(self) -> None:
-        """Compute what a direct kernel left behind, if one ran last."""
-        t = self.tableau
-        if t.counts[STALE]:
-            for j in t.inside[: t.counts[SIZE]]:
+        """Recompute the parts of the tableau that a direct kernel left stale."""
+        if self.tableau.counts[STALE]:
+            for j in self.inside_columns:
                 self.bring(int(j))
             self.refresh()
 
-    @property
-    def chunk(self) -> int:
-        """Proposals that take some hundredths of a second even if all of them are accepted."""
-        t = self.tableau
-        size = int(t.counts[SIZE])
-        return 1 + int(5e7 // (1 + size * t.b.size))
+    def spare(self) -> Tableau:
+        """Return a copy of the tableau that shares the arrays that do not depend on the support."""
+        own = ("inside", "outside", "U", "W", "x", "r", "gamma", "work", "counts", "values")
+        return self.tableau._replace(**{name: getattr(self.tableau, name).copy() for name in own})
 
-    def _fill_by_pivots(self, size: int) -> None:
+    # ------------------------------------------------------------ private
+
+    def _add_next_best(self) -> bool:
+        """Add the column that lowers the energy most among the admissible ones, if there is any."""
+        gamma, r = self.outside_distances, self.outside_correlations
+        gain = np.where(gamma > PIVOT, r**2 / np.maximum(gamma, PIVOT), -1.0)
+        return any(
+            gain[position] >= 0 and self.add(int(self.outside_columns[position]))
+            for position in np.argsort(-gain, kind="stable")
+        )
+
+    def _fill_by_distance(self, size: int) -> None:
+        """Start again, and add the column farthest from the span of the others, one after another."""
         t = self.tableau
         t.counts[SIZE] = 0
         t.outside[:] = np.arange(t.b.size)
         t.r[:], t.gamma[:] = t.b, t.diag
         t.values[ENERGY] = 0.0
         limit = min(size, self.problem.n_samples)
-        while (rank := int(t.counts[SIZE])) < limit:
-            position = int(np.argmax(t.gamma[: t.b.size - rank]))
-            if not self.add(int(t.outside[position])):
+        while self.size < limit:
+            farthest = int(np.argmax(self.outside_distances))
+            if not self.add(int(t.outside[farthest])):
                 break
-        if rank < size:
-            true_rank = self.problem.rank()
-            if size > true_rank:
-                raise ValueError(
-                    f"n_nonzero = {size} exceeds the rank of A, which is {true_rank}: "
-                    f"no {size} columns are linearly independent"
-                )
+        if self.size < size:
+            self._raise_too_large(size)
+
+    def _raise_too_large(self, size: int) -> NoReturn:
+        rank = self.problem.rank()
+        if size > rank:
             raise ValueError(
-                f"n_nonzero = {size} is within the rank of A, which is {true_rank}, but its columns "
-                f"are nearly dependent: only {rank} were found such that each keeps more than "
-                f"{PIVOT:g} of its squared norm off the span of the others"
+                f"n_nonzero = {size} exceeds the rank of A, which is {rank}: no {size} columns are "
+                f"linearly independent; choose n_nonzero ≤ {rank}"
             )
+        raise ValueError(
+            f"n_nonzero = {size} is within the rank of A, which is {rank}, but its columns are nearly "
+            f"dependent: a support needs columns whose squared distance from the span of the others "
+            f"is more than {PIVOT:g} of their squared norm, and only {self.size} such columns were "
+            f"found; choose a smaller n_nonzero"
+        )

@@ -1,4 +1,4 @@
-"""What is to be solved: a dictionary and a signal, and where they come from."""
+"""The problem to solve, a dictionary and a signal, and the sources of both."""
 
 from l0anneal.problem import ensembles
 from l0anneal.problem.sparse_problem import SparseProblem

@@ -1,7 +1,8 @@
-"""Which sets of columns count as a support.
+"""Which sets of columns count as supports.
 
-A support is *admissible* if each of its columns keeps more than `PIVOT` of its squared length off the
-span of the others. Zero columns, and two copies of one column, are never admissible together.
+A support is *admissible* if, for each of its columns, the squared distance from the span of the others
+is more than `PIVOT` times its squared norm. A support with a zero column, or with two copies of one
+column, is never admissible.
 """
 
 __all__ = ["PIVOT"]

@@ -1,7 +1,7 @@
-"""Random instances of the paper: a Gaussian dictionary and a signal with or without a plan.
+"""Random instances of the paper: a Gaussian dictionary, and a planted signal or pure noise.
 
-Everywhere M = round(α N) and K = round(ρ N). The dictionary has A_ij ~ N(0, 1/N), or, with
-spatial coupling, variances that differ from block to block.
+Everywhere M = round(α N) and K = round(ρ N). The dictionary has A_ij ~ N(0, 1/N), or, with spatial
+coupling, variances that differ between blocks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Instance", "noise_only", "planted", "seeded"]
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A random instance: y = A x̂ + ξ, with its truth and its seed."""
+    """A random instance y = A x̂ + ξ, with the planted signal x̂ (``truth``) and the seed."""
 
     A: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -36,15 +36,15 @@ class Instance:
 
     @property
     def support(self) -> NDArray[np.int64]:
-        """Where the truth is not zero."""
+        """The planted support: the columns where the truth is not zero."""
         return np.flatnonzero(self.truth)
 
     def size(self, rho: float) -> int:
-        """K = round(ρ N)."""
+        """Return K = round(ρ N)."""
         return round(rho * self.truth.size)
 
     def mse(self, coef: NDArray[np.float64]) -> float:
-        """(1/N) ‖x̂ − coef‖²."""
+        """Return the mean squared error (1/N) ‖x̂ − coef‖²."""
         return float(np.mean((self.truth - coef) ** 2))
 
 
@@ -59,27 +59,29 @@ def planted(
     support: Literal["bernoulli", "fixed"] = "bernoulli",
     dictionary: Literal["gaussian", "ar1", "mean", "dct", "pairs"] = "gaussian",
 ) -> Instance:
-    """Draw a planted instance of the paper, or one with a less random dictionary.
+    """Draw a planted instance of the paper, or one with another dictionary.
 
     Parameters
     ----------
     n_columns : int
         N.
     alpha : float
-        M / N, in (0, 1] for the paper; any positive number is allowed.
+        M / N. The paper has 0 < α ≤ 1; any positive number is allowed.
     rho_hat : float
         Fraction of non-zero entries of the truth.
     sigma_x2, sigma_xi2 : float
         Variances of the non-zero entries of the truth and of the noise.
     random_state : None, int, SeedSequence or Generator
-        One seed, one instance.
+        The same seed gives the same instance.
     support : {"bernoulli", "fixed"}
-        Each entry non-zero with probability ρ̂, as in the paper, or exactly round(ρ̂ N) of them.
+        Whether each entry of the truth is non-zero with probability ρ̂, as in the paper, or exactly
+        round(ρ̂ N) entries are.
     dictionary : {"gaussian", "ar1", "mean", "dct", "pairs"}
-        Independent Gaussian entries, as in the paper; neighbouring columns correlated by 0.7; entries
-        whose mean is as large as their standard deviation; random rows of the orthonormal discrete
-        cosine transform; columns correlated in pairs by 0.9. Mean square entries are 1/N throughout,
-        but for "mean", whose variance is that.
+        "gaussian" has independent Gaussian entries, as in the paper; "ar1" has neighbouring columns
+        correlated by 0.7; "mean" has entries whose mean equals their standard deviation; "dct" has
+        random rows of the orthonormal discrete cosine transform; "pairs" has columns correlated in
+        pairs by 0.9. The mean square of the entries is 1/N, except for "mean", where 1/N is the
+        variance.
 
     Examples
     --------
@@ -99,7 +101,8 @@ def _dictionary(kind: str, m: int, n: int, rng: np.random.Generator) -> NDArray[
     if kind == "dct":
         if m > n:
             raise ValueError(
-                f'a "dct" dictionary has at most as many rows as columns; got {m} × {n}'
+                f'a "dct" dictionary needs at most as many rows as columns; got {m} × {n}: '
+                "choose alpha ≤ 1"
             )
         from scipy.fft import dct
 
@@ -114,14 +117,16 @@ def _dictionary(kind: str, m: int, n: int, rng: np.random.Generator) -> NDArray[
     elif kind == "pairs":
         A[:, 1::2] = 0.9 * A[:, 0 : n - n % 2 : 2] + np.sqrt(1 - 0.9**2) * A[:, 1::2]
     elif kind != "gaussian":
-        raise ValueError(f"dictionary is gaussian, ar1, mean, dct or pairs; got {kind!r}")
+        raise ValueError(
+            f"dictionary must be 'gaussian', 'ar1', 'mean', 'dct' or 'pairs'; got {kind!r}"
+        )
     return A / np.sqrt(n)
 
 
 def noise_only(
     n_columns: int, alpha: float, sigma_xi2: float = 1.0, random_state: RandomState = None
 ) -> Instance:
-    """Draw the paper's case without a planted solution: y is pure noise, the truth is zero."""
+    """Draw an instance without a planted signal, as in the paper: y is noise, the truth is zero."""
     return planted(n_columns, alpha, 0.0, 0.0, sigma_xi2, random_state)
 
 
@@ -141,27 +146,27 @@ def seeded(
 ) -> Instance:
     """Draw a planted instance with a seeded, spatially coupled dictionary.
 
-    Columns and rows are cut into ``n_blocks`` blocks each, in a chain. Rows of block p see the
-    columns of block p with variance 1, of block p − 1 with variance ``backward`` and of block p + 1
-    with variance ``forward``, and no others. The first block, the seed, has so many rows that
-    its own part of the truth is easy to find; the others then follow one after the other, each
-    helped by the one before. All of it has M = round(α N) rows, as many as `planted`.
+    Columns and rows are each divided into a chain of ``n_blocks`` blocks. The entries where rows of
+    block p meet columns of block p have variance 1, those of block p − 1 variance ``backward`` and those
+    of block p + 1 variance ``forward``; all others are zero. The first block, the seed, has so many rows
+    that its part of the truth is easy to find. The other blocks then follow one after another, each
+    helped by the one before. There are M = round(α N) rows in all, as many as in `planted`.
 
     Parameters
     ----------
     n_columns, alpha, rho_hat, sigma_x2, sigma_xi2, random_state, support
         As in `planted`.
     alpha_seed : float
-        Rows per column of the seed block, at least ``alpha``.
+        Rows per column in the seed block, at least ``alpha``.
     n_blocks : int
         Length of the chain, at least 2.
     backward, forward : float
-        Variances of the coupling to the block before and to the block after.
+        Variances of the coupling to the previous and to the next block.
 
     Notes
     -----
-    Each row's variances are scaled to the mean 1/N of `planted`, so that the signal has the
-    same strength in every block and temperatures have the same meaning.
+    The variances in each row are scaled to have the mean 1/N, as in `planted`, so that the signal has
+    the same strength in every block and temperatures have the same meaning.
 
     Examples
     --------
@@ -172,14 +177,15 @@ def seeded(
     """
     _check(n_columns, alpha, rho_hat, sigma_x2, sigma_xi2, support)
     if not 2 <= n_blocks <= n_columns:
-        raise ValueError(f"n_blocks must lie between 2 and n_columns; got {n_blocks}")
+        raise ValueError(f"n_blocks must be between 2 and n_columns = {n_columns}; got {n_blocks}")
     if not (backward >= 0 and forward >= 0):
-        raise ValueError(f"couplings must be ≥ 0; got {backward} and {forward}")
+        raise ValueError(f"backward and forward must be ≥ 0; got {backward} and {forward}")
     m = round(alpha * n_columns)
     seed_rows = round(alpha_seed * n_columns / n_blocks)
     if alpha_seed < alpha or m - seed_rows < n_blocks - 1:
         raise ValueError(
-            f"alpha_seed must be ≥ alpha and leave every other block a row; got {alpha_seed}"
+            f"alpha_seed must be at least alpha = {alpha} and leave a row for every other block; "
+            f"got {alpha_seed}"
         )
     seed = seed_of(random_state)
     rng = np.random.default_rng(seed)
@@ -199,13 +205,18 @@ def _check(
     if not n_columns >= 1:
         raise ValueError(f"n_columns must be ≥ 1; got {n_columns}")
     if not alpha > 0 or round(alpha * n_columns) < 1:
-        raise ValueError(f"alpha · n_columns must give at least one row; got alpha = {alpha}")
+        raise ValueError(
+            f"alpha must be positive and round(alpha · n_columns) at least 1; got alpha = {alpha} "
+            f"with n_columns = {n_columns}"
+        )
     if not 0 <= rho_hat <= 1:
-        raise ValueError(f"rho_hat is a fraction, between 0 and 1; got {rho_hat}")
+        raise ValueError(f"rho_hat must be a fraction between 0 and 1; got {rho_hat}")
     if not (sigma_x2 >= 0 and sigma_xi2 >= 0):
-        raise ValueError(f"variances must be ≥ 0; got {sigma_x2} and {sigma_xi2}")
+        raise ValueError(
+            f"the variances sigma_x2 and sigma_xi2 must be ≥ 0; got {sigma_x2} and {sigma_xi2}"
+        )
     if support not in ("bernoulli", "fixed"):
-        raise ValueError(f'support is "bernoulli" or "fixed"; got {support!r}')
+        raise ValueError(f"support must be 'bernoulli' or 'fixed'; got {support!r}")
 
 
 def _plant(
@@ -217,7 +228,7 @@ def _plant(
     rng: np.random.Generator,
     seed: int,
 ) -> Instance:
-    """Draw the truth and the noise; the dictionary is drawn already."""
+    """Draw the truth and the noise for a dictionary."""
     m, n = A.shape
     if support == "fixed":
         chosen = np.isin(np.arange(n), rng.permutation(n)[: round(rho_hat * n)])

@@ -1,4 +1,4 @@
-"""Reading matrices and vectors from the files that people have."""
+"""Read matrices and vectors from files: NumPy, CSV and Matrix Market."""
 
 from pathlib import Path
 from typing import Any
@@ -14,22 +14,22 @@ _FORMATS = ".npy, .npz, .csv, .mtx"
 
 
 def read_matrix(path: Path) -> Any:
-    """Read a matrix, dense (.npy as a memory map) or sparse."""
+    """Read a dense or sparse matrix; a .npy file is opened as a memory map."""
     suffix = path.suffix.lower()
     if not path.exists():
         raise FileNotFoundError(2, "no such file", str(path))
     if suffix not in _FORMATS.split(", "):
-        raise ValueError(f"{path}: this format is not known; needed is one of {_FORMATS}")
+        raise ValueError(f"{path}: unknown format {suffix!r}; convert it to one of {_FORMATS}")
     try:
         return _READERS[suffix](path)
     except OSError:
         raise
-    except Exception as error:  # a damaged file can fail in as many ways as it has readers
+    except Exception as error:  # each reader fails on a damaged file in its own way
         raise ValueError(f"{path}: not a readable {suffix} file ({error})") from error
 
 
 def read_vector(path: Path) -> NDArray[Any]:
-    """Read a vector; a matrix of one row or one column counts as one."""
+    """Read a vector, which may be stored as a matrix of one row or one column."""
     values = read_matrix(path)
     if scipy.sparse.issparse(values):
         values = values.toarray()
@@ -52,7 +52,7 @@ def _read_npz(path: Path) -> Any:
 
 
 def _read_csv(path: Path) -> NDArray[np.float64]:
-    """Numbers with commas between them; one line of names at the top is passed over."""
+    """Read numbers separated by commas; a first line with column names is skipped."""
     with path.open(encoding="utf-8") as file:
         first = file.readline()
     try:

@@ -1,15 +1,15 @@
-"""A problem with some directions projected out, and rows that count more than once.
+"""Problems with an intercept or with forced columns, which are projected out.
 
-To choose columns of X for y while an intercept, and columns F that were asked for, are always there,
-is to choose them for what is left of y from what is left of X off the span of C = (1, X_F) (Frisch
-and Waugh): with Q an orthonormal basis of that span,
+Suppose that an intercept and some forced columns F are always included when columns of X are chosen for
+y. Let Q be an orthonormal basis of the span of C = (1, X_F). By the theorem of Frisch and Waugh,
 
-    min over all coefficients of ½‖y − C c − X_S x‖²  =  min over x of ½‖(I − QQᵀ)(y − X_S x)‖².
+    min over all coefficients of ½‖y − C c − X_S x‖²  =  min over x of ½‖(I − QQᵀ)(y − X_S x)‖²,
 
-So they are honoured exactly, at no cost to the engine. A dense X is projected once. A sparse one stays
-sparse: its Gram matrix is corrected by −(QᵀX)ᵀ(QᵀX), whole or row by row. (Where the Gram matrix is not
-held whole, the engine keeps dense columns beside a sparse X if they fit into `COLUMN_BYTES`, here as for
-any sparse problem: it needs elements of the Gram matrix faster than sparse products give them.)
+so that projecting y and X off this span includes the intercept and the forced columns exactly, at no
+cost to the engine. A dense X is projected once. A sparse X stays sparse, and its Gram matrix is
+corrected by −(QᵀX)ᵀ(QᵀX), whole or row by row. (Where the Gram matrix is not held whole, the engine also
+keeps dense columns of a sparse X if they fit into `COLUMN_BYTES`, as for any sparse problem, because it
+needs elements of the Gram matrix faster than sparse products can give them.)
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from numpy.typing import NDArray
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.problem.admissibility import PIVOT
-from l0anneal.problem.sparse_problem import SparseProblem, _divide_columns
+from l0anneal.problem.gram import gram_matrix
+from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["orthonormal_basis", "projected_problem"]
+__all__ = ["counting_as", "off_span", "orthonormal_basis", "projected_problem"]
 
-ROUNDING = 1e-13  # what is left of a vector is rounding if it is shorter than this part of it
+ROUNDING = 1e-13  # a projected vector shorter than this fraction of the vector is a rounding error
 Floats = NDArray[np.float64]
 
 
 def orthonormal_basis(C: Floats) -> Floats:
-    """Orthonormal columns that span those of C; dependent ones, by `PIVOT`, give fewer.
+    """Return an orthonormal basis of the columns of C; columns dependent by `PIVOT` are dropped.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def orthonormal_basis(C: Floats) -> Floats:
 
 
 def projected_problem(X: Any, y: Floats, Q: Floats, n_samples: int) -> SparseProblem:
-    """The problem that is left of (X, y) off the span of Q's orthonormal columns.
+    """Return the problem (X, y) projected off the span of the orthonormal columns of Q.
 
     Parameters
     ----------
@@ -63,9 +64,9 @@ def projected_problem(X: Any, y: Floats, Q: Floats, n_samples: int) -> SparsePro
     y : array of shape (M,)
         The signal.
     Q : array of shape (M, q)
-        What to project out.
+        Orthonormal basis of the directions to project out.
     n_samples : int
-        How many samples the problem counts for: where a row stands for several, more than M − q.
+        Number of samples of the problem, which is more than M − q where a row stands for several.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def projected_problem(X: Any, y: Floats, Q: Floats, n_samples: int) -> SparsePro
 
 
 def counting_as(problem: SparseProblem, n_samples: int) -> SparseProblem:
-    """The same problem with another number of samples; the Gram matrix, once made, is shared."""
+    """Return the same problem with another number of samples; the two share a whole Gram matrix."""
     if problem.gram_is_whole:
         _ = problem.gram
     other = copy.copy(problem)
@@ -97,7 +98,7 @@ def counting_as(problem: SparseProblem, n_samples: int) -> SparseProblem:
 
 
 def off_span(columns: Floats, Q: Floats) -> Floats:
-    """Columns off the span of Q; twice, since once leaves some of Q behind by rounding."""
+    """Project columns off the span of Q, twice, because rounding leaves a remainder the first time."""
     with one_blas_thread():
         for _ in range(2):
             columns = columns - Q @ (Q.T @ columns)
@@ -123,19 +124,18 @@ class _ProjectedSparse(SparseProblem):
     def _norms(self) -> Floats:
         squares = super()._norms() ** 2
         left = squares - np.sum(self._QA**2, axis=0)
-        # where most of a column goes, what is left is measured and not subtracted
+        # where most of a column is projected out, the difference would cancel: compute the norm
         for j in np.flatnonzero(left < 1e-3 * squares):
             left[j] = float(np.sum(self._columns(np.array([j])) ** 2))
-        # the Gram matrix is a difference of squares: it cannot tell shorter ones from rounding
+        # the Gram matrix is a difference of squares, in which shorter columns are lost to rounding
         return np.where(left <= ROUNDING * squares, 0.0, np.sqrt(np.maximum(left, 0.0)))
 
     @cached_property
     def gram(self) -> Floats:
         """The whole Gram matrix of the projected, unit-norm columns."""
         with one_blas_thread():
-            scaled = _divide_columns(self.A, self._scale)
             QA = self._QA / self._scale
-            G = (scaled.T @ scaled).toarray() - QA.T @ QA
+            G = gram_matrix(self.A, self._scale) - QA.T @ QA
         zero = self.column_norms == 0
         G[zero] = 0.0
         G[:, zero] = 0.0

@@ -1,8 +1,9 @@
-"""From a table of data to a problem for the engine, and from its answer back to coefficients.
+"""Turn regression data into a problem for the engine, and its answer into coefficients.
 
-A row of weight w counts as w rows: it is multiplied by √w, and the number of samples is the sum of
-the weights. A ridge α on the coefficients (not on the intercept) is √α times the identity below X
-and zeros below y. Intercept and columns that are always included are projected out (`projected`).
+A row of weight w counts as w rows: it is multiplied by √w, and the number of samples is the sum of the
+weights. A ridge α on the coefficients (but not on the intercept) is √α times the identity appended below
+X, and zeros below y. The intercept and the columns that are always included are projected out (see
+`projected`).
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Validated data, ready for the engine.
+    """Regression data, prepared for the engine.
 
     Attributes
     ----------
     problem : SparseProblem
-        Of the columns that can be chosen, with the others projected out.
+        The problem of choosing among the candidates, with the other columns projected out.
     candidates : ndarray
-        Which columns of X those are: not the forced ones, nor those without anything left.
+        Columns of X that can be chosen: those that are not forced and do not lie in the span of the
+        forced columns and the intercept.
     forced : ndarray
         Columns of X that are always included.
     n_samples : float
@@ -46,7 +48,7 @@ class Design:
 
     X: Any
     y: Floats
-    roots: Floats  # of the weights, by row; zero on the ridge's rows
+    roots: Floats  # square roots of the weights, by row; zero for the rows of the ridge
     fit_intercept: bool
     forced: Indices
     candidates: Indices
@@ -72,23 +74,12 @@ class Design:
         sparse = scipy.sparse.issparse(X)
         X = scipy.sparse.csr_array(X) if sparse else np.asarray(X, dtype=np.float64)
         y = np.asarray(y, dtype=np.float64)
-        roots = np.ones(y.size)
+        roots, n_samples = np.ones(y.size), float(y.size)
         if weights is not None:
-            there = weights > 0
-            if not np.any(there):
-                raise ValueError("all sample weights are zero; at least one must be positive")
-            X, y, weights = X[there], y[there], weights[there]
-            roots = np.sqrt(weights)
-            X = scipy.sparse.diags_array(roots) @ X if sparse else roots[:, None] * X
-            y = roots * y
+            X, y, roots, n_samples = _apply_weights(X, y, weights)
         n_rows, n_columns = X.shape
-        n_samples = float(n_rows if weights is None else weights.sum())
         if alpha:
-            if sparse:
-                below = np.sqrt(alpha) * scipy.sparse.eye_array(n_columns)
-                X = scipy.sparse.vstack([X, below])
-            else:
-                X = np.vstack([X, np.sqrt(alpha) * np.eye(n_columns)])
+            X = _append_ridge(X, alpha)
             y = np.concatenate([y, np.zeros(n_columns)])
             roots = np.concatenate([roots, np.zeros(n_columns)])
         X = scipy.sparse.csc_array(X) if sparse else X
@@ -98,7 +89,7 @@ class Design:
         Q = orthonormal_basis(C)
         n_free = y.size - Q.shape[1]
         others = np.setdiff1d(np.arange(n_columns), forced)
-        # a signal for the engine also where there is no column to choose
+        # without a column to choose from, a zero column gives the engine a problem all the same
         problem = projected_problem(X[:, others], y, Q, n_free) if others.size else None
         usable = np.flatnonzero(problem.column_norms) if problem is not None else others
         if problem is None or usable.size < others.size:
@@ -114,33 +105,33 @@ class Design:
 
     @property
     def n_columns(self) -> int:
-        """Columns of X."""
+        """Number of columns of X."""
         return int(self.X.shape[1])
 
     @property
     def most(self) -> int:
-        """Candidates that a support can have, as far as rows (with those of a ridge) go."""
+        """Largest possible size of a support, given the numbers of candidates and rows."""
         return max(0, min(self.candidates.size, self.y.size - self.n_projected))
 
     def counted(self) -> SparseProblem:
-        """The problem counted in weights: for what depends on how many samples there are."""
+        """Return the problem with the sum of the weights as its number of samples."""
         return counting_as(self.problem, round(self.n_samples) - self.n_projected)
 
     def solve(self, support: Indices) -> tuple[Floats, float, float]:
-        """Coefficients of all columns, intercept and energy of candidates ``support``."""
+        """Return coefficients of all columns, intercept and energy of a support of candidates."""
         x, energy = self.problem.least_squares(support)
         coef, intercept = self.complete(self.spread(x, support))
         return coef, intercept, energy
 
     def spread(self, values: Floats, support: Indices | None = None) -> Floats:
-        """Values of candidates (all, or those of a support) in their places among all columns."""
+        """Return values of all candidates, or of a support, as an array over all columns of X."""
         places = self.candidates if support is None else self.candidates[support]
         out = np.zeros(self.n_columns)
         out[places] = values
         return out
 
     def complete(self, coef: Floats) -> tuple[Floats, float]:
-        """Add what is best of the forced columns and the intercept to the others' coefficients."""
+        """Add the least-squares coefficients of forced columns and intercept to the given ones."""
         if self.C.shape[1] == 0:
             return coef, 0.0
         used = np.flatnonzero(coef)
@@ -158,12 +149,12 @@ class Design:
         return coef, float(c[0]) if self.fit_intercept else 0.0
 
     def columns(self, support: Indices) -> Floats:
-        """The columns of a support, projected, dense and of unit norm."""
+        """Return the projected columns of a support as a dense array of unit-norm columns."""
         columns = off_span(_dense(self.X[:, self.candidates[support]]), self.Q)
         return columns / np.linalg.norm(columns, axis=0)
 
     def independent(self, support: Indices, weight: Floats) -> Indices:
-        """The support without columns that those of larger weight span; sorted."""
+        """Return the sorted support without columns in the span of those with larger ``weight``."""
         ordered = support[np.argsort(-weight[support], kind="stable")]
         columns = self.columns(ordered)
         basis = np.zeros((columns.shape[0], 0))
@@ -177,10 +168,11 @@ class Design:
         return np.sort(ordered[kept])
 
     def leave_one_out(self, support: Indices) -> float:
-        """Mean squared error of predicting each row by a fit of this fixed support without it.
+        """Return the mean squared leave-one-out error of a fixed support.
 
-        From one fit: e_i / (1 − h_i), with h_i the squared length of row i of an orthonormal basis
-        of the columns. A row of weight w loses one of its w copies; of w < 1, all of it.
+        It is computed from one fit: the error of row i is e_i / (1 − h_i), where e_i is its residual
+        and h_i the squared norm of row i of an orthonormal basis of the columns. A row of weight w
+        loses one of its w copies, and a row of weight w < 1 is left out entirely.
         """
         S = self.candidates[support]
         with one_blas_thread():
@@ -193,6 +185,24 @@ class Design:
             error = residual / roots / (1.0 - leverage)
         error = np.where(leverage < 1 - 1e-12, error, np.inf)
         return float(np.sum(roots**2 * error**2) / self.n_samples)
+
+
+def _apply_weights(X: Any, y: Floats, weights: Floats) -> tuple[Any, Floats, Floats, float]:
+    """Return X and y times the roots of the positive weights, the roots, and the sum of weights."""
+    positive = weights > 0
+    if not np.any(positive):
+        raise ValueError("all sample weights are zero; at least one must be positive")
+    X, y, weights = X[positive], y[positive], weights[positive]
+    roots = np.sqrt(weights)
+    X = scipy.sparse.diags_array(roots) @ X if scipy.sparse.issparse(X) else roots[:, None] * X
+    return X, roots * y, roots, float(weights.sum())
+
+
+def _append_ridge(X: Any, alpha: float) -> Any:
+    """Append √α times the identity below X."""
+    if scipy.sparse.issparse(X):
+        return scipy.sparse.vstack([X, np.sqrt(alpha) * scipy.sparse.eye_array(X.shape[1])])
+    return np.vstack([X, np.sqrt(alpha) * np.eye(X.shape[1])])
 
 
 def _dense(columns: Any) -> Floats:

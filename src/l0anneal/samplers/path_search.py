@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.engine.moves.descent import RESOLUTION
-from l0anneal.engine.pivots import remove
 from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Mover
 from l0anneal.engine.warm_up import warm_up
@@ -177,7 +176,7 @@ class _Search:
         """Remove the worst column, size by size; return whether any size was improved."""
         workspace, any_better = self.at(self.most), False
         for _ in range(self.most - 1):
-            _remove_worst(workspace)
+            workspace.remove_worst()
             workspace, better = self.descend(workspace)
             any_better |= better
         return any_better
@@ -233,9 +232,3 @@ class _Search:
                 workspace = self.at(size - 1)
                 workspace.fill_greedily(size)
                 self.keep(workspace)
-
-
-def _remove_worst(workspace: Workspace) -> None:
-    t, size = workspace.tableau, workspace.size
-    remove(t, int(np.argmin(t.x[:size] ** 2 / np.diagonal(t.U)[:size])))
-    workspace.refresh()

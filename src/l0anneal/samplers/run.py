@@ -33,7 +33,7 @@ from tqdm.auto import tqdm
 from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.checks import check_choice, check_time_limit
 from l0anneal._util.seeds import RandomState, seed_of, stream_of
-from l0anneal.engine.warm_up import patience
+from l0anneal.engine.warm_up import compile_notice
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 
@@ -248,7 +248,7 @@ class Run:
     def compile(self, warm_up: Callable[..., object], *arguments: Any) -> None:
         """Compile kernels, or load them from the cache, while the clock stands still."""
         began = time.perf_counter()
-        with patience():
+        with compile_notice():
             warm_up(*arguments)
         self._shared.compiling += time.perf_counter() - began
 

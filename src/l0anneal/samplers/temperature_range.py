@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
-from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["temperature_range"]
@@ -43,27 +41,14 @@ def _energy_scales(
     workspace = Workspace(problem, k)
     workspace.pause = pause
     workspace.fill(k, np.random.default_rng(0).permutation(n))
-    random_costs = np.abs(_exchange_costs(workspace))
+    random_costs = np.abs(workspace.exchange_costs())
     hot = float(np.sum(random_costs)) / max(1, random_costs.size)
     workspace = Workspace(problem, k)
     workspace.pause = pause
     workspace.fill_greedily(k)
     workspace.descend()
-    costs = _exchange_costs(workspace)
+    costs = workspace.exchange_costs()
     costs = costs[costs > 1e-12]
     if not hot > 1e-12 or costs.size == 0:
         return 1.0, 1.0
     return hot, min(hot, float(np.quantile(costs, 1e-3)))
-
-
-def _exchange_costs(workspace: Workspace) -> NDArray[np.float64]:
-    """Energy changes of the exchanges of a support, for at most a million of them."""
-    t = workspace.tableau
-    k = workspace.size
-    n_outside = t.b.size - k
-    rows = np.unique(np.linspace(0, n_outside - 1, min(n_outside, max(1, 10**6 // k))).astype(int))
-    W, x, freed = t.W[rows, :k], t.x[:k], 1.0 / np.diag(t.U)[:k]
-    gamma = t.gamma[rows, None] + W**2 * freed
-    r = t.r[rows, None] + W * (x * freed)
-    allowed = gamma > PIVOT
-    return (0.5 * x**2 * freed - 0.5 * r**2 / np.where(allowed, gamma, 1.0))[allowed]

@@ -1,11 +1,11 @@
-"""One Monte Carlo step, one file each. CONTRIBUTING.md tells how to add one."""
+"""Monte Carlo moves, one per file. CONTRIBUTING.md explains how to add one."""
 
 from l0anneal.engine.moves.descent import descend
 from l0anneal.engine.moves.heat_bath import heat_bath
 from l0anneal.engine.moves.multi_flip import multi_flip
-from l0anneal.engine.moves.outcome import DONE, SINGULAR, new_tally
 from l0anneal.engine.moves.pair_flip import pair_flip
 from l0anneal.engine.moves.pair_flip_direct import pair_flip_direct
+from l0anneal.engine.moves.protocol import DONE, SINGULAR, new_tally
 from l0anneal.engine.moves.rejection_free import rejection_free
 
 __all__ = [

@@ -1,29 +1,31 @@
-"""The zero-temperature end: swap while any swap lowers the energy."""
+"""Descent, the zero-temperature limit: exchange columns while any exchange lowers the energy."""
 
 import numpy as np
 
 from l0anneal.engine.kernel import loop
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
 from l0anneal.engine.moves.row import quick_row, slot_terms
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.tableau import SIZE, delta_swap, refresh, refresh_due
 
 __all__ = ["RESOLUTION", "descend"]
 
-RESOLUTION = 1e-13  # a gain counts if it exceeds this fraction of ‖y‖²; smaller ones are rounding
-ROUNDS = 20
+RESOLUTION = 1e-13  # gains below this fraction of ‖y‖² are rounding errors and do not count
+ROUNDS = 20  # the descent ends after this many gains per column, in case rounding makes it cycle
 
 
 @loop
-def descend(t, stop, tally):  # type: ignore[no-untyped-def]
-    """Walk down to a swap-local minimum: no exchange of one column lowers the energy.
+def descend(t, stop, tally):
+    """Descend to a swap-local minimum, where no exchange of one column lowers the energy.
 
-    The outside columns are tried in turn, each against its best slot, until a whole round brings
-    nothing (or, where rounding could go round in circles, until `ROUNDS` N gains). The quick formulas
-    tell which exchanges may gain; `delta_swap`, careful at near-singular supports, whether they do.
-    ``tally[OUTSIDE]`` is the next column to try and ``tally[PROPOSED]`` counts columns tried since
-    the last gain, so the kernel resumes where it was. It returns once ``stop`` columns were tried;
-    the descent has ended when ``tally[PROPOSED]`` reaches N − K.
+    The outside columns are tried in turn, each in its best slot, until a full round brings no gain
+    (or until `ROUNDS` N gains). The quick formulas tell which exchanges may gain, and `delta_swap`,
+    which is careful at near-singular supports, whether they do.
+
+    ``tally[OUTSIDE]`` is the outside position to try next; the caller starts it at 0.
+    ``tally[PROPOSED]`` counts the columns tried since the last gain, so that the kernel can resume.
+    The kernel returns after trying ``stop`` columns, and the descent has ended when
+    ``tally[PROPOSED]`` reaches N − K.
     """
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
@@ -42,7 +44,7 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
     while tally[PROPOSED] < n_outside and tried < stop:
         p = tally[OUTSIDE]
         best = np.inf
-        slot = n_inside  # none (with −1, callees would be compiled for a literal, too)
+        slot = n_inside  # none; with −1, callees would also be compiled for a literal integer
         quick_row(t, p, freed, lost, delta)
         for k in range(n_inside):
             if delta[k] < best:
@@ -54,7 +56,7 @@ def descend(t, stop, tally):  # type: ignore[no-untyped-def]
             if t.row_of[j] < 0:
                 return j
             gained = delta_swap(t, slot, p) < -RESOLUTION and swap(t, slot, p)
-            if not gained:  # no gain after all, or not admissible; any other gain will do
+            if not gained:  # no gain after all, or inadmissible: take any other slot that gains
                 for k in range(n_inside):
                     if not gained and delta[k] < -RESOLUTION and delta_swap(t, k, p) < -RESOLUTION:
                         gained = swap(t, k, p)

@@ -1,22 +1,23 @@
-"""Flip single columns, or exchange two, under the evidence of a spike-and-slab model.
+"""Add, remove or exchange columns with the evidence of a spike-and-slab model as the weight.
 
-With noise variance T = 1/mu, a Gaussian slab of variance σ² on the coefficients of the chosen
-unit-norm columns and the coefficients integrated out, a support has the weight
+With noise variance T = 1/mu, a Gaussian slab of variance σ² for the coefficients of the unit-norm
+columns in the support, and the coefficients integrated out, a support has the weight
 
     (odds)^K  det(I + G_SS/λ)^(−1/2)  exp(−mu E_λ),     λ = T/σ²,  odds = ρ/(1 − ρ),
 
-where E_λ = min_x ½‖y − Ax‖² + ½ λ‖x‖² is the tableau's energy if λ stands on its diagonal. The
-determinant's ratios are the tableau's own γ and U_kk, so a proposal costs O(1) here too.
+where E_λ = min_x ½‖y − Ax‖² + ½ λ‖x‖² is the tableau's energy with the ridge λ on the diagonal. The
+ratios of determinants are γ and U_kk of the tableau, so a proposal costs O(1) here too.
 
-The slab may have two humps, at m and at −m, each of variance σ²: where coefficients are of one size,
-small ones are then not likely. Each column of the support has a sign s_j for its hump. Given the
-signs all is Gaussian; λm, the *pull*, times s_j is added to the column's correlation b_j with the
-signal, and the energy of the tableau is E_λ = min_x ½‖y − Ax‖² + ½ λ‖x − m s‖² less ½ λ m² K. A column
-is proposed with the weight of both signs together, which for one with r, γ is the weight above times
+The slab may have two humps, at m and −m, each of variance σ², to describe coefficients of similar
+magnitude, among which small ones are unlikely. Each column of the support has a sign s_j that says
+which hump its coefficient belongs to. Given the signs, the model is Gaussian: the *pull* λm times s_j
+is added to the column's correlation b_j with the signal, and the tableau's energy is
+E_λ = min_x ½‖y − Ax‖² + ½ λ‖x − m s‖² minus ½ λ m² K. A column with r and γ is proposed with the weight
+of both signs together, which is the weight above times
 
     exp(½ mu (λm)² (1/γ − 1/λ))  cosh(mu λm r/γ),
 
-and a column that comes in draws its sign.
+and draws its sign when it enters the support.
 """
 
 import math
@@ -24,7 +25,7 @@ import math
 import numpy as np
 
 from l0anneal.engine.kernel import inlined, kernel, loop
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import add, remove, swap
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import SIZE, delta_swap, refresh, refresh_due
@@ -34,8 +35,8 @@ __all__ = ["enter", "evidence_flip", "leave", "log_humps", "log_odds_out"]
 
 
 @inlined
-def log_humps(r, gamma, mu, log_ridge, pull):  # type: ignore[no-untyped-def]
-    """Log of what two humps change in the weight of a column with r and γ, both signs together."""
+def log_humps(r, gamma, mu, log_ridge, pull):
+    """Return the log of the factor of two humps in the weight of a column with r and γ."""
     if pull == 0.0:
         return 0.0
     lean = abs(mu * pull * r / gamma)
@@ -44,8 +45,8 @@ def log_humps(r, gamma, mu, log_ridge, pull):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log_odds_in(t, p, mu, log_ridge, log_odds, pull):  # type: ignore[no-untyped-def]
-    """Log ratio of the weights with and without outside column p."""
+def log_odds_in(t, p, mu, log_ridge, log_odds, pull):
+    """Return the log ratio of the weights with and without outside column p."""
     gamma, r = t.gamma[p], t.r[p]
     if gamma <= PIVOT * t.diag[t.outside[p]]:
         return -np.inf
@@ -54,17 +55,17 @@ def log_odds_in(t, p, mu, log_ridge, log_odds, pull):  # type: ignore[no-untyped
 
 
 @inlined
-def log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs):  # type: ignore[no-untyped-def]
-    """Log ratio of the weights without and with slot k."""
+def log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs):
+    """Return the log ratio of the weights without and with the column in slot k."""
     u = t.U[k, k]
-    x = t.x[k] - u * pull * signs[t.inside[k]]  # without its hump's pull
+    x = t.x[k] - u * pull * signs[t.inside[k]]  # the coefficient without the pull of its hump
     gain = -0.5 * (math.log(u) + log_ridge) - 0.5 * mu * x * x / u - log_odds
     return gain - log_humps(x / u, 1.0 / u, mu, log_ridge, pull)
 
 
 @inlined
-def log_odds_swap(t, k, p, mu, log_ridge, pull, signs):  # type: ignore[no-untyped-def]
-    """Log ratio of the weights after and before slot k is exchanged for outside column p."""
+def log_odds_swap(t, k, p, mu, log_ridge, pull, signs):
+    """Return the log ratio of the weights after and before outside column p takes slot k."""
     w, u = t.W[p, k], t.U[k, k]
     gamma = t.gamma[p] + w * w / u
     if gamma <= PIVOT * t.diag[t.outside[p]]:
@@ -79,8 +80,8 @@ def log_odds_swap(t, k, p, mu, log_ridge, pull, signs):  # type: ignore[no-untyp
 
 
 @inlined
-def enter(t, state, j, r, gamma, mu, pull, signs):  # type: ignore[no-untyped-def]
-    """Column j, with r and γ off the others, draws its sign; return what pulls at it."""
+def enter(t, state, j, r, gamma, mu, pull, signs):
+    """Draw the sign of the entering column j, with r and γ, and return the pull on it."""
     if pull == 0.0:
         return 0.0
     plus = 1.0 / (1.0 + math.exp(-2.0 * mu * pull * r / gamma))
@@ -90,8 +91,8 @@ def enter(t, state, j, r, gamma, mu, pull, signs):  # type: ignore[no-untyped-de
 
 
 @inlined
-def leave(t, i, pull, signs):  # type: ignore[no-untyped-def]
-    """Nothing pulls at column i any more; return what did."""
+def leave(t, i, pull, signs):
+    """Release the leaving column i from its hump, and return the pull that was on it."""
     if pull == 0.0:
         return 0.0
     pulled = pull * signs[i]
@@ -101,8 +102,8 @@ def leave(t, i, pull, signs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _move(t, state, k, p, mu, pull, signs):  # type: ignore[no-untyped-def]
-    """Empty slot k, or fill it with outside column p, or add that (k < 0); False if inadmissible."""
+def _move(t, state, k, p, mu, pull, signs):
+    """Remove slot k (p < 0), add outside column p (k < 0) or exchange them; False if inadmissible."""
     if p < 0:
         i = t.inside[k]
         remove(t, k)
@@ -126,14 +127,14 @@ def _move(t, state, k, p, mu, pull, signs):  # type: ignore[no-untyped-def]
 
 
 @loop
-def evidence_flip(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):  # type: ignore[no-untyped-def]
-    """Metropolis on supports of at most ``largest`` columns, or, with ``largest`` 0, of one size.
+def evidence_flip(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):
+    """Run Metropolis on supports of at most ``largest`` columns, or of one size if ``largest`` is 0.
 
-    Each proposal is, with probability one half each, the flip of a column drawn uniformly from all
-    N, or the exchange of a random column of the support for a random one outside; with ``largest``
-    0, an exchange always. ``log_ridge`` is log λ; ``pull`` is λm, 0 for one hump; ``signs`` has the
-    signs of the support's columns, by column. The other arguments and the return value are those of
-    `pair_flip`, and `FULL` is returned when the tableau has no room for another column.
+    With probability one half each, a proposal adds or removes a column drawn uniformly from all N, or
+    exchanges a random column of the support for a random one outside. With ``largest`` 0, every
+    proposal is an exchange. ``log_ridge`` is log λ; ``pull`` is λm, and 0 for a slab with one hump;
+    ``signs`` holds the signs of the support's columns, indexed by column. The other arguments and the
+    return value are those of `pair_flip`; `FULL` means that the tableau has no room for another column.
     """
     n_columns = t.b.size
     flips = largest > 0

@@ -1,7 +1,8 @@
-"""The evidence flip without the outside columns, as `pair_flip_direct` is to `pair_flip`.
+"""The evidence flip without W, r and γ of the outside columns.
 
-Where columns come and go often it does not pay to keep every outside column's regression at hand: a
-proposal computes the one that it needs, O(K²), against O((N − K) K) for each accepted move.
+This is to `evidence_flip` what `pair_flip_direct` is to `pair_flip`. Where many proposals are accepted,
+it is cheaper to compute the one regression that each proposal needs, O(K²), than to update the
+regressions of all outside columns, O((N − K) K), after each accepted move.
 """
 
 import math
@@ -9,8 +10,8 @@ import math
 from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import kernel
 from l0anneal.engine.moves.evidence_flip import enter, leave, log_humps, log_odds_out
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, FULL, PROPOSED, SINGULAR
 from l0anneal.engine.moves.pair_flip_direct import cross, regress
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import (
     add_inverse,
     prepare_swap,
@@ -40,16 +41,20 @@ __all__ = ["evidence_flip_direct"]
 
 
 @kernel
-def _leaving_fault(t, k, u):  # type: ignore[no-untyped-def]
-    """What the errors of row k of the inverse do to the energy if slot k is emptied."""
+def _leaving_fault(t, k, u):
+    """Return the fault of removing slot k: the energy error from errors in row k of the inverse."""
     h = t.work[3, : u.size]
     cross(t, t.inside[k], h)
     return measure_leaving(t, k, u, h)
 
 
 @kernel
-def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):  # type: ignore[no-untyped-def]
-    """Try to put outside column p into slot k; 1: done, 0: not, −1: refresh first, then again."""
+def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):
+    """Try to exchange slot k for outside column p.
+
+    Returns 1 if the exchange was made, 0 if it was rejected, and −1 if the tableau must be refreshed
+    before another try.
+    """
     n_inside = t.counts[SIZE]
     j, i = t.outside[p], t.inside[k]
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
@@ -93,8 +98,8 @@ def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):  # type: igno
 
 
 @kernel
-def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[no-untyped-def]
-    """Try to add outside column p; 1: done, 0: not."""
+def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):
+    """Try to add outside column p; return 1 if it was added, and 0 if the proposal was rejected."""
     n_inside = t.counts[SIZE]
     j = t.outside[p]
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
@@ -121,8 +126,8 @@ def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):  # type: i
 
 
 @kernel
-def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[no-untyped-def]
-    """Try to empty slot k; 1: done, 0: not, −1: refresh first, then again."""
+def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):
+    """Try to remove the column in slot k; the return value is that of `_exchange`."""
     u_kk = t.U[k, k]
     gain = log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs)
     if chance >= math.exp(min(gain, 0.0)):
@@ -140,11 +145,12 @@ def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):  # type: ignore[
     return 1
 
 
+@direct
 @kernel
-def evidence_flip_direct(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):  # type: ignore[no-untyped-def]
-    """Metropolis under the evidence; arguments, proposals and law as `evidence_flip`.
+def evidence_flip_direct(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):
+    """Run Metropolis with the arguments, the proposals and the law of `evidence_flip`.
 
-    It leaves W, r and γ of the tableau behind (`STALE`) and never needs a row of the Gram matrix.
+    The kernel leaves W, r and γ of the tableau stale, and never asks for a row of the Gram matrix.
     """
     n_columns = t.b.size
     flips = largest > 0

@@ -1,11 +1,11 @@
-"""Bring in a random outside column, then draw which of the K + 1 columns goes out."""
+"""Heat bath: let a random outside column enter, then draw which of the K + 1 columns leaves."""
 
 import math
 
 import numpy as np
 
 from l0anneal.engine.kernel import kernel
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.moves.row import joins_easily, reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below, uniform
@@ -15,8 +15,8 @@ __all__ = ["heat_bath"]
 
 
 @kernel
-def _draw_slot(state, mu, delta, weight, far):  # type: ignore[no-untyped-def]
-    """Draw a slot with weight exp(−mu delta), or −1, which stands for no change, with weight 1."""
+def _draw_slot(state, mu, delta, weight, far):
+    """Draw a slot with weight exp(−mu delta), or −1, which means no change, with weight 1."""
     lowest = 0.0
     for k in range(delta.size):
         lowest = min(lowest, delta[k])
@@ -32,7 +32,7 @@ def _draw_slot(state, mu, delta, weight, far):  # type: ignore[no-untyped-def]
     chosen = -1
     for k in range(delta.size):
         if weight[k] > 0.0:
-            chosen = k  # the last one, should rounding leave anything over
+            chosen = k  # the last one stays chosen if rounding leaves a remainder
             left -= weight[k]
             if left < 0.0:
                 break
@@ -40,26 +40,26 @@ def _draw_slot(state, mu, delta, weight, far):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def heat_bath(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
-    """Gibbs sampling in rows; arguments and return value as `pair_flip`.
+def heat_bath(t, state, mu, stop, energies, tally):
+    """Run Gibbs sampling over rows of exchanges; arguments and return value are those of `pair_flip`.
 
-    One step draws a column j from outside, uniformly, and joins it to the support: C = S + j. Then
-    one of the K + 1 columns of C is put out again, so that the support C − i is chosen with
-    probability exp(−mu E(C − i)) / Z(C), where Z(C) is the sum over all of them. That is done if C
-    is well conditioned (`joins_easily`), so that all these supports are admissible. If C is not,
-    the step is that of the pair flip: i is drawn uniformly from S, and C − i is accepted with
+    One step draws a column j uniformly from outside and joins it to the support: C = S + j. Then one
+    of the K + 1 columns of C leaves, so that the new support is C − i with probability
+    exp(−mu E(C − i)) / Z(C), where Z(C) is the sum of exp(−mu E) over all of these supports. This
+    rule applies if C is well conditioned (`joins_easily`), so that all of the supports are admissible.
+    Otherwise the step is a pair flip: i is drawn uniformly from S, and C − i is accepted with
     probability min(1, exp(−mu ΔE)) if it is admissible.
 
-    The law left invariant is the Gibbs law exp(−mu E) on the admissible supports of this size. Two
-    of them, S and S', are joined by a step only if they have K − 1 columns in common, and then only
-    through C = S ∪ S', which is drawn with probability 1/(N − K) from either. Which of the two
-    rules holds is a property of C, and so is Z(C); both rules obey detailed balance on the supports
-    of C. (One rule for all C would not do: seen from S, only the entering column's distance from
-    the span is at hand, and a Z that leaves out supports by that test is another one seen from S'.)
+    The step leaves the Gibbs law exp(−mu E) on the admissible supports of this size invariant. It
+    leads from S to S' only if they have K − 1 columns in common, and only through C = S ∪ S', which
+    is drawn with probability 1/(N − K) from either. Which of the two rules applies is a property of
+    C, and so is Z(C), and both rules obey detailed balance on the supports of C. (The first rule
+    alone would be wrong. At S, only the entering column's distance from the span is known, and a Z
+    without the supports that this test rejects would differ from the one computed at S'.)
 
-    A step counts as one proposal: a sweep draws an outside column N times, as that of the pair flip
-    does, and `ACCEPTED` counts the steps that changed the support. It costs O(K), and O((N − K) K)
-    more if the support changes; where supports are near-singular, what the pair flip costs there.
+    A step counts as one proposal: a sweep draws N outside columns, as a sweep of the pair flip does,
+    and `ACCEPTED` counts the steps that changed the support. A step costs O(K), and O((N − K) K) more
+    if the support changes; at near-singular supports it costs as much as a pair flip there.
     """
     n_inside = t.counts[SIZE]
     n_columns = t.b.size

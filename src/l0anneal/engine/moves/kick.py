@@ -1,10 +1,10 @@
-"""Kick and descend: exchange a few columns at random, walk down again, and see whether to stay there."""
+"""Kick and descend: exchange a few random columns, descend, and accept or refuse the new minimum."""
 
 import math
 
 from l0anneal.engine.kernel import kernel
 from l0anneal.engine.moves.descent import RESOLUTION, descend
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import ENERGY, SIZE, copy_tableau, refresh, refresh_due
@@ -12,25 +12,27 @@ from l0anneal.engine.tableau import ENERGY, SIZE, copy_tableau, refresh, refresh
 __all__ = ["BEST", "FLOOR", "KICKS", "PLACES", "kick"]
 
 FEWEST, MOST = 2, 4  # columns that a kick exchanges
-STAYS = 0.9  # part of the kicks after which it stays; the slack is steered towards it
-STEERING = 0.1  # by how much log slack changes at a kick
-# indices into ``levels``: energy of the minimum it is at, lowest energy, how much higher it may go, and
-# the energy at which nothing is left to be gained
+STAYS = 0.9  # target fraction of kicks whose new minimum is accepted
+STEERING = 0.1  # scale of the change of log slack at each kick
+# Indices into ``levels``: the energy of the present minimum, the lowest energy so far, by how much the
+# energy may rise at a kick, and the energy at which nothing more can be gained.
 HERE, BEST, SLACK, FLOOR = range(4)
-# indices into ``at``, after the four of a tally: kicks so far, what comes next, exchanges to be made
+# Indices into ``at``, whose first four elements are a tally: kicks so far, the present phase, and the
+# exchanges left to make in this kick; PLACES is the length of ``at``.
 KICKS, PHASE, LEFT, PLACES = 4, 5, 6, 7
 READY, KICKING, DESCENDING = range(3)
 
 
 @kernel
-def kick(t, held, state, stop, levels, best, at):  # type: ignore[no-untyped-def]
-    """Kick and descend until ``at[KICKS]`` is ``stop`` or the floor is reached; outcome as of a move.
+def kick(t, held, state, stop, levels, best, at):
+    """Kick and descend until ``at[KICKS]`` is ``stop`` or the floor is reached; return an outcome.
 
     Each kick exchanges `FEWEST` to `MOST` random columns of the support for random ones outside. The
-    minimum below is accepted if it lies no higher than ``levels[SLACK]`` above the one before, whose
-    tableau is in ``held``; else the chain goes back there. The slack grows at each refusal and
-    shrinks at each acceptance, so that `STAYS` of the kicks are accepted, whatever the energies are.
-    (Kept to descents alone the chain is caught in the first funnel; free, it forgets what it has.)
+    minimum that the descent reaches is accepted if its energy is at most ``levels[SLACK]`` above that
+    of the previous minimum, whose tableau is in ``held``; otherwise the chain returns to that minimum.
+    The slack grows at each refusal and shrinks at each acceptance, so that a fraction `STAYS` of the
+    kicks is accepted whatever the scale of the energies. (A chain that accepted lower energies only
+    would be trapped in the first funnel, and one that accepted all would lose what it had found.)
     ``best`` receives the support of the lowest energy, unsorted.
     """
     n_inside = t.counts[SIZE]
@@ -38,7 +40,7 @@ def kick(t, held, state, stop, levels, best, at):  # type: ignore[no-untyped-def
     tally = at[:KICKS]
     while at[KICKS] < stop and levels[BEST] > levels[FLOOR]:
         if at[PHASE] == READY:
-            for m in range(n_inside):  # rows may have made way for others that it came back from
+            for m in range(n_inside):  # rows of a support returned to may have been replaced
                 if t.row_of[t.inside[m]] < 0:
                     return t.inside[m]
             copy_tableau(t, held)

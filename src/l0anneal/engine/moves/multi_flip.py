@@ -1,4 +1,4 @@
-"""Exchange several columns of the support for as many outside, at once."""
+"""Exchange several columns of the support for as many outside columns at once."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import kernel
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR, SPARE_ROWS
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import (
@@ -21,12 +21,12 @@ from l0anneal.engine.tableau import (
 
 __all__ = ["MOST_PAIRS", "delta_exchange", "multi_flip"]
 
-MOST_PAIRS = 8  # a workspace holds so many rows of the Gram matrix beyond those of the support
+MOST_PAIRS = SPARE_ROWS  # a proposal needs the Gram rows of all its outside columns at once
 
 
 @kernel
-def _factor(B, least):  # type: ignore[no-untyped-def]
-    """Overwrite the lower triangle of B by its Cholesky factor; False if a pivot is too small."""
+def _factor(B, least):
+    """Overwrite the lower triangle of B with its Cholesky factor; False if a pivot is too small."""
     for a in range(least.size):
         for b in range(a + 1):
             total = B[a, b]
@@ -42,8 +42,8 @@ def _factor(B, least):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _solve(L, z):  # type: ignore[no-untyped-def]
-    """Overwrite z by L⁻¹ z."""
+def _solve(L, z):
+    """Overwrite z with L⁻¹ z."""
     for a in range(z.size):
         for b in range(a):
             z[a] -= L[a, b] * z[b]
@@ -51,17 +51,19 @@ def _solve(L, z):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def delta_exchange(t, slots, outs, scratch):  # type: ignore[no-untyped-def]
-    """Energy change when the outside columns ``outs`` take the ``slots``; infinite if they may not.
+def delta_exchange(t, slots, outs, scratch):
+    """Return the energy change when outside columns ``outs`` take ``slots``; infinite if refused.
 
-    With I the slots and J the columns, taking out costs ½ x_Iᵀ (U_II)⁻¹ x_I. What is then left of J
-    off the span, and its correlations with the residual, are
+    With I the slots and J the columns, removing I costs ½ x_Iᵀ (U_II)⁻¹ x_I. The Gram matrix of J off
+    the span of the columns that stay, and the correlations of J with the residual, are then
 
         Γ' = Γ_JJ + W_JI (U_II)⁻¹ W_JIᵀ,    r' = r_J + W_JI (U_II)⁻¹ x_I,    Γ = G_JJ − W_JS G_SJ,
 
-    and putting in gains ½ r'ᵀ Γ'⁻¹ r'. A pivot of Γ' is the squared length of a column of J off the
-    span of some of its future companions: if that is less than `CAREFUL`, so is that off all of
-    them. For n pairs this is O(n² K), and needs the Gram rows of all the columns but the first.
+    and adding J gains ½ r'ᵀ Γ'⁻¹ r'. A pivot of Γ' is the squared distance of a column of J from the
+    span of some columns of the new support, and thus at least its distance from the span of all the
+    others. An exchange with a pivot of at most `CAREFUL` is refused, because the new support would be
+    near-singular. For n pairs the cost is O(n² K), and the Gram rows of all columns of J but the first
+    are needed.
     """
     n = slots.size
     n_inside = t.counts[SIZE]
@@ -104,8 +106,8 @@ def delta_exchange(t, slots, outs, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _swap_in_turn(t, slots, outs):  # type: ignore[no-untyped-def]
-    """Swap pair by pair, each column into the free slot where it stands farthest off the span."""
+def _swap_in_turn(t, slots, outs):
+    """Swap pair by pair, each column into the free slot where it is farthest from the span."""
     taken = np.zeros(slots.size, dtype=np.bool_)
     for p in outs:
         best, farthest = -1, -np.inf
@@ -121,20 +123,20 @@ def _swap_in_turn(t, slots, outs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _relabel(t, slots, outs, inside, outside):  # type: ignore[no-untyped-def]
-    """Name the columns in slots and outside positions and refresh; False if that is singular."""
+def _relabel(t, slots, outs, inside, outside):
+    """Put given columns into slots and outside positions, and refresh; return False if singular."""
     t.inside[slots] = inside
     t.outside[outs] = outside
     return refresh(t)
 
 
 @kernel
-def _exchange(t, slots, outs):  # type: ignore[no-untyped-def]
-    """Make the exchange if its end allows: 1 if made, 0 if not, or SINGULAR.
+def _exchange(t, slots, outs):
+    """Make the exchange if the new support allows it; return 1 if made, 0 if not, or SINGULAR.
 
-    One pair is a swap. Several need an end that is not near-singular. Their way leads through
-    supports that need not even be admissible: where swaps come to such a one, the end's tableau is
-    computed afresh and the end judged by itself.
+    One pair is a swap. Several pairs need a new support that is not near-singular. The swaps that lead
+    to it may pass through inadmissible supports; if they do, the tableau of the new support is computed
+    from scratch, so that only the new support itself decides.
     """
     if slots.size == 1:
         return np.int64(swap(t, slots[0], outs[0]))
@@ -146,8 +148,8 @@ def _exchange(t, slots, outs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _draw_distinct(state, n, drawn):  # type: ignore[no-untyped-def]
-    """Fill ``drawn`` with distinct numbers below n, all ordered choices being equally likely."""
+def _draw_distinct(state, n, drawn):
+    """Fill ``drawn`` with distinct integers below n; all ordered choices are equally likely."""
     a = 0
     while a < drawn.size:
         drawn[a] = below(state, n)
@@ -159,25 +161,24 @@ def _draw_distinct(state, n, drawn):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def multi_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
-    """Metropolis with exchanges of up to m pairs; arguments and return value as `pair_flip`.
+def multi_flip(t, state, mu, stop, energies, tally):
+    """Run Metropolis with exchanges of up to m pairs; arguments and return value as in `pair_flip`.
 
-    m is ``tally[PAIRS]``, and at most `MOST_PAIRS`. Each proposal draws a number n from 1, ..., m
-    (no more than K and N − K), n columns of the support and n outside, all uniformly, and is
-    accepted with probability min(1, exp(−mu ΔE)) if the support at its end is admissible and, for
-    more than one pair, neither the present support nor the one at the end is near-singular (see
-    `tableau`). Single pairs are among the proposals so that every support can be reached that the
-    pair flip reaches: from K of 2K columns, exchanges of exactly K lead to one other support and
-    back.
+    m is ``tally[PAIRS]``, and at most `MOST_PAIRS`. Each proposal draws a number n from 1, ..., m (but
+    at most K and N − K), then n columns of the support and n outside, all uniformly. It is accepted
+    with probability min(1, exp(−mu ΔE)) if the new support is admissible and, for more than one pair,
+    neither the present nor the new support is near-singular (see `tableau`). Single pairs are among
+    the proposals so that every support can be reached that the pair flip reaches. With 2K columns, for
+    example, exchanges of exactly K of them would only lead to the complement and back.
 
-    The law left invariant is the Gibbs law exp(−mu E) on the admissible supports of this size: n is
-    as likely on the way back, so are the columns, and whether a proposal is accepted depends on the
-    two supports alone, in the same way for both, and not on the supports between them that the
-    tableau is led through or on their order (`_exchange`).
+    The move leaves the Gibbs law exp(−mu E) on the admissible supports of this size invariant. The
+    reverse proposal is equally likely, and whether a proposal can be accepted is a symmetric function
+    of the two supports: it does not depend on the order of the swaps, nor on the supports between
+    (`_exchange`).
 
-    A proposal of n pairs costs O(n² K), its acceptance O(n (N − K) K). If a row of the Gram matrix
-    is missing, the random stream is put back to before the proposal, which is drawn again when the
-    row is there.
+    A proposal of n pairs costs O(n² K), and accepting it O(n (N − K) K). If a row of the Gram matrix
+    is missing, the random stream is reset to its state before the proposal, so that the same proposal
+    is drawn again once the row is there.
     """
     n_inside = t.counts[SIZE]
     n_columns = t.b.size

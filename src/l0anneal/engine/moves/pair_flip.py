@@ -1,9 +1,9 @@
-"""The paper's move: exchange a random column of the support for a random one outside it."""
+"""The paper's move: exchange a random column of the support for a random column outside."""
 
 import math
 
 from l0anneal.engine.kernel import loop
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due
@@ -12,33 +12,33 @@ __all__ = ["pair_flip"]
 
 
 @loop
-def pair_flip(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
-    """Algorithm 1 of the paper, with min for its max: Metropolis at inverse temperature mu.
+def pair_flip(t, state, mu, stop, energies, tally):
+    """Run Algorithm 1 of the paper (with min where it has max): Metropolis at inverse temperature mu.
 
-    Each proposal draws i from the support and j from outside, uniformly, and is accepted with
-    probability min(1, exp(−mu ΔE)). The law left invariant is the Gibbs law exp(−mu E) on the
-    admissible supports of this size (see `tableau`).
+    Each proposal draws i from the support and j from outside, both uniformly, and is accepted with
+    probability min(1, exp(−mu ΔE)). The move leaves the Gibbs law exp(−mu E) on the admissible
+    supports of this size invariant (see `tableau`).
 
     Parameters
     ----------
     t : Tableau
-        The state; changed in place.
+        The support and its tableau; changed in place.
     state : uint64 array
-        The random stream; changed in place.
+        State of the random number generator; changed in place.
     mu : float
-        Inverse temperature in units of the tableau's energy.
+        Inverse temperature, in units of one over the tableau's energy.
     stop : int
-        Return once ``tally`` counts this many proposals.
+        Number of proposals, as counted by ``tally``, after which to return.
     energies : float array
         Receives the energy after each sweep of N proposals.
     tally : int array
-        Counts, cleared by the caller at each temperature, and the proposal that waits for a row of
-        the Gram matrix. A kernel that is called again goes on exactly where it was.
+        From `new_tally`, one for each temperature: counts, and the proposal that waits for a row of the
+        Gram matrix. A kernel that is called again with its tally resumes exactly where it stopped.
 
     Returns
     -------
     int
-        `DONE`, `SINGULAR`, or the column whose Gram row is needed before it is called again.
+        `DONE`, `SINGULAR`, or the column whose Gram row is needed before the kernel is called again.
     """
     n_inside = t.counts[SIZE]
     n_columns = t.b.size

@@ -1,16 +1,16 @@
-"""The same move without the outside columns: for hot chains, and for very wide dictionaries.
+"""The pair flip without W, r and γ of the outside columns: for hot chains and very wide dictionaries.
 
-Where most proposals are accepted it does not pay to keep every outside column's regression at hand.
-Here only U and x are kept, and a proposal computes the one regression that it needs: O(K²), or
-O(MK) where G is not there, against O((N − K) K) for each accepted move of `pair_flip`. The
-proposals, their energies and the law are the same; `Workspace.prefers_direct` chooses.
+Where most proposals are accepted, updating the regressions of all outside columns costs more than it
+saves. This kernel keeps U and x only, and each proposal computes the one regression that it needs:
+O(K²), or O(MK) where G is not held, against O((N − K) K) for each accepted move of `pair_flip`.
+Proposals, energies and law are those of `pair_flip`; `kernel_choice` tells which of the two is cheaper.
 """
 
 import math
 
 from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import kernel
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, PROPOSED, SINGULAR
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import prepare_swap, swap_inverse
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import (
@@ -33,8 +33,8 @@ __all__ = ["cross", "pair_flip_direct", "regress"]
 
 
 @kernel
-def cross(t, j, g):  # type: ignore[no-untyped-def]
-    """Fill g with G_jS, from row j of G or from the columns."""
+def cross(t, j, g):
+    """Fill g with G_jS, from row j of G if it is held, else from the columns."""
     row_of_j = t.row_of[j]
     if row_of_j >= 0:
         row = t.gram[row_of_j]
@@ -47,8 +47,8 @@ def cross(t, j, g):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def regress(U, g, v):  # type: ignore[no-untyped-def]
-    """V = U g for a symmetric U of which the lower triangle is kept."""
+def regress(U, g, v):
+    """Set v = U g for a symmetric U of which only the lower triangle is kept."""
     v[:] = 0.0
     for m in range(g.size):
         U_m = U[m, :m]
@@ -58,11 +58,12 @@ def regress(U, g, v):  # type: ignore[no-untyped-def]
         v[m] += U[m, m] * g_m + dot(U_m, g)
 
 
+@direct
 @kernel
-def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
-    """Algorithm 1 of the paper; arguments and return value as `pair_flip`.
+def pair_flip_direct(t, state, mu, stop, energies, tally):
+    """Run Algorithm 1 of the paper; arguments and return value are those of `pair_flip`.
 
-    It leaves W, r and γ of the tableau behind (`STALE`) and never needs a row of the Gram matrix.
+    The kernel leaves W, r and γ of the tableau stale, and never asks for a row of the Gram matrix.
     """
     n_inside = t.counts[SIZE]
     n_columns = t.b.size
@@ -79,7 +80,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):  # type: ignore[no-un
             j = t.outside[p]
             cross(t, j, g)
             proposed = True
-            while proposed:  # a second time only if the tableau was refreshed for it
+            while proposed:  # repeated only after the tableau was refreshed for this proposal
                 proposed = False
                 regress(t.U, g, v)
                 gamma = t.diag[j] - dot(g, v)

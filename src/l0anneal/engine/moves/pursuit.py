@@ -1,7 +1,7 @@
-"""Grow a support greedily: each time by the column that lowers the energy most."""
+"""Grow a support greedily, each time by the column that lowers the energy most."""
 
 from l0anneal.engine.kernel import loop
-from l0anneal.engine.moves.outcome import DONE, FULL
+from l0anneal.engine.moves.protocol import DONE, FULL
 from l0anneal.engine.pivots import add
 from l0anneal.engine.tableau import SIZE
 from l0anneal.problem.admissibility import PIVOT
@@ -10,10 +10,10 @@ __all__ = ["pursue"]
 
 
 @loop
-def pursue(t, size):  # type: ignore[no-untyped-def]
-    """Orthogonal least squares up to ``size`` columns; outcome as of a move.
+def pursue(t, size):
+    """Run orthogonal least squares until the support has ``size`` columns; return an outcome.
 
-    `FULL` is returned when the best column may not join, or none is left that could.
+    The outcome is `FULL` if the best column is not admissible, or if no column is left to add.
     """
     while t.counts[SIZE] < size:
         most = -1.0

@@ -1,8 +1,8 @@
-"""The pair flip without its rejections: draw how long the chain stays, then where it goes.
+"""The pair flip without its rejections: draw how long the chain stays, then where it moves.
 
-At low temperature nearly all proposals of `pair_flip` are rejected. Here all K (N − K) of them are
-weighed at once, so that the number of rejections before the next acceptance can be drawn from its
-geometric law.
+At low temperature nearly all proposals of `pair_flip` are rejected. This kernel computes the weights of
+all K (N − K) proposals at once, so that it can draw the number of rejections before the next acceptance
+from its geometric law.
 """
 
 import math
@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from l0anneal.engine.kernel import kernel
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.moves.row import reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below, uniform
@@ -30,8 +30,8 @@ _FOREVER = 2**62
 
 
 @kernel
-def _weigh_row(delta, mu, lowest, far):  # type: ignore[no-untyped-def]
-    """Sum exp(−mu (max(0, delta) − lowest)); a lower energy on the way becomes the lowest."""
+def _weigh_row(delta, mu, lowest, far):
+    """Sum exp(−mu (max(0, delta) − lowest)), where ``lowest`` is updated during the pass."""
     total = 0.0
     for k in range(delta.size):
         if delta[k] < lowest + far:
@@ -45,12 +45,12 @@ def _weigh_row(delta, mu, lowest, far):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _weigh_all(t, mu, freed, lost, delta, weight):  # type: ignore[no-untyped-def]
-    """Fill ``weight`` with each outside column's sum of acceptances, up to one common factor.
+def _weigh_all(t, mu, freed, lost, delta, weight):
+    """Fill ``weight`` with the sum of acceptance probabilities of each outside column, up to a factor.
 
-    Returns the log of that factor and the sum of the weights.
+    Returns the log of the common factor and the sum of the weights.
     """
-    slot_terms(t, freed, lost, delta)  # the last one is not needed here
+    slot_terms(t, freed, lost, delta)  # ``delta`` is scratch here and overwritten below
     n_outside = weight.size
     far = reach(mu, n_outside * delta.size)
     lowest = np.inf
@@ -68,13 +68,13 @@ def _weigh_all(t, mu, freed, lost, delta, weight):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _draw_pair(t, state, mu, freed, lost, delta, weight, total):  # type: ignore[no-untyped-def]
-    """Draw slot and outside position with the weights' probabilities."""
+def _draw_pair(t, state, mu, freed, lost, delta, weight, total):
+    """Draw a slot and an outside position with probabilities in proportion to their weights."""
     left = uniform(state) * total
     chosen = 0
     for p in range(weight.size):
         if weight[p] > 0.0:
-            chosen = p  # the last one, should rounding leave anything over
+            chosen = p  # the last one stays chosen if rounding leaves a remainder
             if left < weight[p]:
                 break
             left -= weight[p]
@@ -97,8 +97,8 @@ def _draw_pair(t, state, mu, freed, lost, delta, weight, total):  # type: ignore
 
 
 @kernel
-def _draw_rejections(state, chance):  # type: ignore[no-untyped-def]
-    """How many proposals fail before the first that succeeds, each with the given chance."""
+def _draw_rejections(state, chance):
+    """Draw the number of failures before the first success, each trial succeeding with ``chance``."""
     u = 1.0 - uniform(state)
     if chance >= 1.0:
         return 0
@@ -109,8 +109,8 @@ def _draw_rejections(state, chance):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _foresee(t, state, mu, freed, lost, delta, weight):  # type: ignore[no-untyped-def]
-    """Draw the number of rejections to come, and slot and position of the pair after them."""
+def _foresee(t, state, mu, freed, lost, delta, weight):
+    """Draw the number of rejections to come, and the slot and position of the pair then accepted."""
     log_factor, total = _weigh_all(t, mu, freed, lost, delta, weight)
     if not total > 0.0:
         return _FOREVER, 0, 0
@@ -121,8 +121,8 @@ def _foresee(t, state, mu, freed, lost, delta, weight):  # type: ignore[no-untyp
 
 
 @kernel
-def _propose(t, state, mu):  # type: ignore[no-untyped-def]
-    """Propose like the pair flip until a pair is accepted; after a sweep of rejections, p K + k = −1."""
+def _propose(t, state, mu):
+    """Propose like the pair flip until a pair is accepted; k = −1, p = 0 after a sweep of rejections."""
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
     for rejections in range(t.b.size):
@@ -133,26 +133,27 @@ def _propose(t, state, mu):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rejection_free(t, state, mu, stop, energies, tally):  # type: ignore[no-untyped-def]
-    """The chain of `pair_flip`, in law, with its rejections taken in one step; same arguments.
+def rejection_free(t, state, mu, stop, energies, tally):
+    """Run the chain of `pair_flip`, in law, with successive rejections taken in one step.
 
-    At support S the pair flip accepts a proposal with probability a = Σ min(1, exp(−mu ΔE)) over
-    all pairs, divided by K (N − K), and the accepted pair has a share of a in proportion to its own
-    term. So the number of rejections, geometric with a, and the pair are drawn, and the count of
-    proposals goes on by that number. Sums, sweeps, energies and acceptances mean what they mean for
-    the pair flip, and so does the law left invariant: the Gibbs law exp(−mu E) on the admissible
-    supports of this size. The random stream is used otherwise, so single runs differ.
+    The arguments are those of `pair_flip`. At support S the pair flip accepts a proposal with
+    probability a = Σ min(1, exp(−mu ΔE)) / (K (N − K)), where the sum runs over all pairs, and each
+    pair is the accepted one in proportion to its term. This kernel draws the number of rejections
+    from the geometric law of a, then the pair, and adds the rejections to the count of proposals.
+    Sweeps, energies and acceptances mean the same as for the pair flip, and the law left invariant is
+    the same: the Gibbs law exp(−mu E) on the admissible supports of this size. Only the use of the
+    random stream differs, so single runs differ.
 
-    Pairs that pass the test of `delta_swap` and make an inadmissible support nevertheless have
-    their share in a. When such a pair is drawn, `swap` refuses it: one more rejected proposal,
-    which is what the pair flip makes of it too. At a near-singular support, where an energy costs
-    O(K²), pairs are not weighed but proposed one by one, which is the same chain again.
+    Some pairs pass the test of `delta_swap` but lead to an inadmissible support. They contribute to a,
+    and when one is drawn, `swap` refuses it, which counts as one more rejected proposal, as it does
+    for the pair flip. At a near-singular support, where an energy costs O(K²), pairs are proposed one
+    by one instead, which is the same chain again.
 
-    Each event costs a pass over W that weighs all pairs, about as much as the change itself,
-    O((N − K) K), and nothing depends on how many proposals went by. ``tally[SLOT]`` holds the
-    rejections still to come (−1: not drawn) and ``tally[OUTSIDE]`` the pair that is then accepted,
-    as p K + k (−1: draw again). At the end of a temperature they are dropped with the tally, as the
-    geometric law, which has no memory, allows.
+    Each acceptance costs a pass over W to compute all weights, about as much as the change itself,
+    O((N − K) K), however many proposals are rejected. ``tally[SLOT]`` holds the number of rejections
+    still to come (−1: not drawn), and ``tally[OUTSIDE]`` the pair that is accepted after them, as
+    p K + k (−1: draw again). At the end of a temperature both are discarded with the tally, which is
+    correct because the geometric law has no memory.
     """
     n_inside = t.counts[SIZE]
     n_columns = t.b.size

@@ -1,7 +1,8 @@
-"""The energies of all exchanges that bring in one outside column, in one pass over its row of W.
+"""The energies of all exchanges in which one outside column enters, in one pass over its row of W.
 
-`delta_swap` answers one question; the moves that ask it for every slot at once use these kernels,
-whose inner loops are contiguous. What depends on the slots alone is worked out once per support.
+`delta_swap` computes the energy of a single exchange. Moves that need it for every slot use these
+kernels instead, whose inner loops are contiguous. Terms that depend on the slots alone are computed once
+per support.
 """
 
 import math
@@ -16,8 +17,8 @@ __all__ = ["joins_easily", "quick_row", "reach", "slot_terms", "swap_row"]
 
 
 @kernel
-def slot_terms(t, freed, lost, room):  # type: ignore[no-untyped-def]
-    """Fill in 1/U_kk, the energy ½ x_k²/U_kk that slot k saves, and by how much U_kk may grow."""
+def slot_terms(t, freed, lost, room):
+    """Fill in 1/U_kk, the energy ½ x_k²/U_kk lost without slot k, and by how much U_kk may grow."""
     for k in range(t.counts[SIZE]):
         freed[k] = 1.0 / t.U[k, k]
         lost[k] = 0.5 * t.x[k] * t.x[k] * freed[k]
@@ -25,7 +26,7 @@ def slot_terms(t, freed, lost, room):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _swap_row(w, x, freed, lost, gamma, r, least, delta):  # type: ignore[no-untyped-def]
+def _swap_row(w, x, freed, lost, gamma, r, least, delta):
     left_out = 0
     for k in range(delta.size):
         s = w[k] * freed[k]
@@ -38,10 +39,11 @@ def _swap_row(w, x, freed, lost, gamma, r, least, delta):  # type: ignore[no-unt
 
 
 @inlined
-def swap_row(t, p, freed, lost, delta):  # type: ignore[no-untyped-def]
-    """Fill ``delta`` with `delta_swap` of outside column p against every slot.
+def swap_row(t, p, freed, lost, delta):
+    """Fill ``delta`` with `delta_swap` of outside column p for every slot.
 
-    The present support must not be near-singular. New supports that are, are asked for singly.
+    The present support must not be near-singular. For new supports that are near-singular, the energy
+    is computed by `delta_swap` itself.
     """
     n_inside = delta.size
     w, x = t.W[p, :n_inside], t.x[:n_inside]
@@ -53,15 +55,15 @@ def swap_row(t, p, freed, lost, delta):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def quick_row(t, p, freed, lost, delta):  # type: ignore[no-untyped-def]
-    """As `swap_row`, but by the quick formulas wherever the exchange is admissible for column p."""
+def quick_row(t, p, freed, lost, delta):
+    """Fill ``delta`` like `swap_row`, but by the quick formulas also for near-singular supports."""
     n_inside = delta.size
     least = PIVOT * t.diag[t.outside[p]]
     _swap_row(t.W[p, :n_inside], t.x[:n_inside], freed, lost, t.gamma[p], t.r[p], least, delta)
 
 
 @kernel
-def _all_within(w, inverse, room):  # type: ignore[no-untyped-def]
+def _all_within(w, inverse, room):
     beyond = 0
     for m in range(room.size):
         beyond += w[m] * w[m] * inverse >= room[m]
@@ -69,12 +71,12 @@ def _all_within(w, inverse, room):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def joins_easily(t, p, room):  # type: ignore[no-untyped-def]
-    """Whether each column of support and outside column p keeps `CAREFUL` off the others' span.
+def joins_easily(t, p, room):
+    """Whether the support together with outside column p is not near-singular (see `tableau`).
 
-    This is a property of the K + 1 columns, whichever of them is the one outside, and if they have
-    it then so has each part of them. The diagonal of their Gram matrix's inverse is
-    U_mm + W_pm²/γ_p, and 1/γ_p: O(K).
+    This is a property of the K + 1 columns, whichever of them is the one outside, and each subset of
+    columns that have the property has it too. The diagonal of the inverse of their Gram matrix is
+    U_mm + W_pm²/γ_p, and 1/γ_p, so the test costs O(K).
     """
     gamma = t.gamma[p]
     if t.values[SINGULARITY] * CAREFUL >= 1.0 or gamma <= CAREFUL * t.diag[t.outside[p]]:
@@ -83,10 +85,10 @@ def joins_easily(t, p, room):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reach(mu, n):  # type: ignore[no-untyped-def]
-    """How far above the lowest of n energies another may lie and still weigh anything.
+def reach(mu, n):
+    """Return how far above the lowest of n energies another one may lie and still have any weight.
 
-    All that lie higher have together less than 2⁻⁵³ of the total Gibbs weight, which is the
-    rounding of the total.
+    All energies above that have together less than 2⁻⁵³ of the total Gibbs weight, which is the
+    rounding error of the total.
     """
     return (53.0 * math.log(2.0) + math.log(n)) / mu if mu > 0.0 else np.inf

@@ -1,11 +1,11 @@
-"""Exchange two columns, add one or remove one: supports of several sizes, each with its weight."""
+"""Exchange, add or remove columns: a chain on supports of several sizes, with a weight for each size."""
 
 import math
 
 import numpy as np
 
 from l0anneal.engine.kernel import loop
-from l0anneal.engine.moves.outcome import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import add, remove, swap
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import (
@@ -22,22 +22,23 @@ __all__ = ["size_flip"]
 
 
 @loop
-def size_flip(t, state, mu, weights, least, gain, visits, stop, energies, tally):  # type: ignore[no-untyped-def]
-    """Metropolis on the supports of ``least`` to ``least + weights.size − 1`` columns.
+def size_flip(t, state, mu, weights, least, gain, visits, stop, energies, tally):
+    """Run Metropolis on the supports of ``least`` to ``least + weights.size − 1`` columns.
 
-    A proposal is an exchange of two columns (one time in two), or the addition or removal of one
-    (one in four each); the column is uniform among those that can be taken. From K to K + 1 columns
-    it is accepted with probability
+    A proposal is an exchange of two columns with probability ½, and the addition or the removal of one
+    column with probability ¼ each; columns are drawn uniformly. An addition to K columns is accepted
+    with probability
 
         min(1, exp(−mu ΔE + w_{K+1} − w_K) (N − K)/(K + 1)),
 
-    the last factor being the ratio of the chances to propose the way back and the way there, and
-    from K + 1 to K with the inverse. The law left invariant is P(S) ∝ exp(−mu E(S) + w_|S|) on the
-    admissible supports of these sizes.
+    where the last factor is the ratio of the probabilities of the reverse proposal and of this one. A
+    removal is accepted with the inverse ratio in place of the second argument of min. The move leaves
+    P(S) ∝ exp(−mu E(S) + w_|S|) on the admissible supports of these sizes invariant.
 
-    With ``gain`` > 0 the weights are being learnt (Wang and Landau): after each proposal that of
-    the present size goes down by the gain, and no law holds. ``visits`` counts the proposals after
-    which each size was held. Arguments and return value otherwise as `pair_flip`.
+    With ``gain`` > 0 the weights are learnt by the method of Wang and Landau: after each proposal the
+    weight of the present size decreases by ``gain``, and no law is left invariant. ``visits`` counts,
+    for each size, the proposals after which the support had that size. The other arguments and the
+    return value are those of `pair_flip`.
     """
     n_columns = t.b.size
     most = least + weights.size - 1

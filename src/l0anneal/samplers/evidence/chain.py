@@ -134,7 +134,7 @@ class EvidenceChain:
         self.slab, self.hump = variance, hump
         self.signs[:] = 0.0
         if hump:
-            self.signs[self.workspace.tableau.inside[: self.n_inside]] = signs
+            self.signs[self.workspace.inside_columns] = signs
         self.held = (math.nan, math.nan)
 
     def sweeps(self, n_sweeps: int) -> Iterator[None]:
@@ -163,8 +163,7 @@ class EvidenceChain:
         moments = Moments()
         total = self.problem.signal_energy / self.problem.unit_energy
         for _ in self.sweeps(n_sweeps):
-            t, k = w.tableau, w.size
-            x, u = t.x[:k], np.diagonal(t.U)[:k]
+            k, x, u = w.size, w.coefficients, w.inverse_diagonal
             freedom = k - ridge * float(u.sum())
             residual = max(0.0, total + 2.0 * w.unit_energy - ridge * float(x @ x))
             moments.sizes.append(k)
@@ -229,7 +228,7 @@ class EvidenceChain:
         self.state = "found"
         self.temperature = COLD * self.mean_square
         self.rho = self.prior.mean(self.exact.size, self.problem.n_columns)
-        self.slab = float(np.mean(workspace.tableau.x[: self.n_inside] ** 2))
+        self.slab = float(np.mean(workspace.coefficients**2))
 
     def _fits_exactly(self, support: NDArray[np.int64]) -> bool:
         """Whether least squares leaves nothing of the signal, and not by chance.

@@ -92,17 +92,20 @@ class Posterior:
         The priors are a Beta law on ρ, log-uniform on T, and that of `Slab` on the slab.
         """
         chain, rng = self.chain, self.rng
-        t, k = chain.workspace.tableau, chain.n_inside
+        workspace, k = chain.workspace, chain.n_inside
         n, m = chain.problem.n_columns, chain.problem.n_samples
         if chain.prior.fixed is None:
             draw = rng.beta(k + chain.prior.a, n - k + chain.prior.b)
             chain.rho = float(min(max(draw, 1e-12), 1 - 1e-12))
         z = rng.standard_normal(k)
-        factor = np.linalg.cholesky(chain.workspace.inverse)
-        x = t.x[:k] + math.sqrt(chain.temperature) * (factor @ z)
-        ridge, held_to = chain.temperature / chain.slab, chain.hump * chain.signs[t.inside[:k]]
+        factor = np.linalg.cholesky(workspace.inverse)
+        x = workspace.coefficients + math.sqrt(chain.temperature) * (factor @ z)
+        ridge, held_to = (
+            chain.temperature / chain.slab,
+            chain.hump * chain.signs[workspace.inside_columns],
+        )
         # ½‖y − Ax‖² + ½λ‖x − held_to‖², twice
-        total = 2.0 * (chain.problem.unit_signal + chain.workspace.unit_energy)
+        total = 2.0 * (chain.problem.unit_signal + workspace.unit_energy)
         total += chain.temperature * float(z @ z) + ridge * float(held_to @ held_to)
         residual = total - ridge * float((x - held_to) @ (x - held_to))
         signs = self.slab.draw(x, rng)
@@ -116,26 +119,25 @@ class Posterior:
 
         Averages of these conditional expectations have less variance than averages of the draws.
         """
-        chain = self.chain
-        chain.workspace.complete()
-        t = chain.workspace.tableau
-        k = chain.n_inside
-        inside, outside = t.inside[:k], t.outside[: t.b.size - k]
+        chain, workspace = self.chain, self.chain.workspace
+        workspace.complete()
+        n, k = chain.problem.n_columns, workspace.size
+        inside, outside = workspace.inside_columns, workspace.outside_columns
         T, ridge = chain.temperature, chain.temperature / chain.slab
         pull = ridge * chain.hump
         # each column and its correlation with the signal, off the span of the others
-        gamma, r = np.empty(t.b.size), np.empty(t.b.size)
-        gamma[inside] = 1.0 / np.diagonal(t.U)[:k]
-        r[inside] = t.x[:k] * gamma[inside] - pull * chain.signs[inside]
-        gamma[outside], r[outside] = t.gamma[: outside.size], t.r[: outside.size]
-        open_ = gamma > PIVOT * t.diag
+        gamma, r = np.empty(n), np.empty(n)
+        gamma[inside] = 1.0 / workspace.inverse_diagonal
+        r[inside] = workspace.coefficients * gamma[inside] - pull * chain.signs[inside]
+        gamma[outside], r[outside] = workspace.outside_distances, workspace.outside_correlations
+        open_ = gamma > PIVOT * workspace.tableau.diag
         gamma = np.where(open_, gamma, 1.0)
         lean = pull * r / (gamma * T)
         to_hump = pull * np.tanh(lean)  # on average over the sign
         mean = (r + to_hump) / gamma
         square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
         if chain.size is not None:
-            p = np.zeros(t.b.size)
+            p = np.zeros(n)
             p[inside] = 1.0  # at a fixed size no column can be flipped alone
         else:
             log_odds = math.log(chain.rho) - math.log1p(-chain.rho)

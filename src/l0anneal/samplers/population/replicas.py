@@ -12,120 +12,12 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.kernel import kernel
-from l0anneal.engine.moves import DONE, SINGULAR, pair_flip, pair_flip_direct
-from l0anneal.engine.moves.outcome import ACCEPTED, FULL, OUTSIDE, PROPOSED, SLOT
-from l0anneal.engine.rng import below
-from l0anneal.engine.tableau import ENERGY, SIZE, STALE, refresh, refresh_inverse
-from l0anneal.problem.admissibility import PIVOT
+from l0anneal.engine.moves.protocol import ACCEPTED, FULL, PROPOSED
+from l0anneal.engine.replica_walk import draw, walk
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.run import Run
 
 __all__ = ["Replicas"]
-
-TRIES = 1000  # draws of one uniform support before rejection is given up
-
-
-@kernel
-def settle(t, support, direct):  # type: ignore[no-untyped-def]
-    """Make ``t`` the tableau of a sorted support; outcome as of a move.
-
-    With ``direct`` only what `pair_flip_direct` needs.
-    """
-    n_inside = support.size
-    t.counts[SIZE] = n_inside
-    t.inside[:n_inside] = support
-    outside = 0
-    m = 0
-    for j in range(t.b.size):
-        if m < n_inside and support[m] == j:
-            m += 1
-        else:
-            t.outside[outside] = j
-            outside += 1
-    if direct:
-        t.counts[STALE] = 1
-        return DONE if refresh_inverse(t) else SINGULAR
-    for j in support:
-        if t.row_of[j] < 0:
-            return j
-    return DONE if refresh(t) else SINGULAR
-
-
-@kernel
-def draw(t, supports, states, direct, at):  # type: ignore[no-untyped-def]
-    """Draw each replica's support uniformly from the admissible ones, by rejection.
-
-    ``at`` is the replica at work, whether its draw waits to be judged, its draws, and all draws.
-    `FULL` is returned when a replica has drawn `TRIES` times in vain; else outcome as of a move.
-    """
-    n_columns = t.b.size
-    n_inside = supports.shape[1]
-    order = np.arange(n_columns)
-    while at[0] < supports.shape[0]:
-        i = at[0]
-        if at[1] == 0:
-            if at[2] == TRIES:
-                return FULL
-            for m in range(n_inside):
-                l = m + below(states[i], n_columns - m)
-                order[m], order[l] = order[l], order[m]
-            supports[i] = np.sort(order[:n_inside])
-            at[1] = 1
-            at[2] += 1
-            at[3] += 1
-        outcome = settle(t, supports[i], direct)
-        if outcome >= 0:
-            return outcome
-        at[1] = 0
-        fair = outcome == DONE
-        for m in range(n_inside):
-            fair = fair and t.U[m, m] * t.diag[t.inside[m]] * PIVOT < 1.0
-        if fair:
-            at[0] += 1
-            at[2] = 0
-    return DONE
-
-
-@kernel
-def walk(t, supports, states, mu, n_sweeps, direct, lasts, means, tally, at):  # type: ignore[no-untyped-def]
-    """Let each replica make ``n_sweeps`` sweeps of pair flips; outcome as of a move.
-
-    ``supports`` (sorted rows) and ``states`` are changed in place; ``lasts`` and ``means`` receive
-    each replica's energy after its last sweep and its mean over the sweeps. ``at`` is the replica
-    at work and whether its tableau is made, so the kernel resumes where it was.
-    """
-    series = np.zeros(n_sweeps)
-    own = np.empty(4, dtype=np.int64)
-    stop = n_sweeps * t.b.size
-    while at[0] < supports.shape[0]:
-        i = at[0]
-        if at[1] == 0:
-            outcome = settle(t, supports[i], direct)
-            if outcome != DONE:
-                return outcome
-            at[1] = 1
-            at[2:] = 0
-            at[2 + SLOT] = at[2 + OUTSIDE] = -1
-            means[i] = 0.0
-        own[:] = at[2:]
-        before = own[PROPOSED] // t.b.size
-        if direct:
-            outcome = pair_flip_direct(t, states[i], mu, stop, series, own)
-        else:
-            outcome = pair_flip(t, states[i], mu, stop, series, own)
-        for sweep in range(before, own[PROPOSED] // t.b.size):
-            means[i] += series[sweep] / n_sweeps
-        at[2:] = own
-        if outcome != DONE:
-            return outcome
-        supports[i] = np.sort(t.inside[: t.counts[SIZE]])
-        lasts[i] = t.values[ENERGY]
-        tally[PROPOSED] += own[PROPOSED]
-        tally[ACCEPTED] += own[ACCEPTED]
-        at[1] = 0
-        at[0] += 1
-    return DONE
 
 
 class Replicas:

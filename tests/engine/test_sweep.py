@@ -1,0 +1,69 @@
+"""The loop over sweeps."""
+
+import numpy as np
+import pytest
+
+from l0anneal import ensembles
+from l0anneal.engine.moves import pair_flip
+from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED
+from l0anneal.engine.rng import stream
+from l0anneal.engine.sweep import Sweeps
+from l0anneal.engine.workspace import Workspace
+
+
+class SmallChunks(Workspace):
+    """A workspace whose kernels return after every 7 proposals."""
+
+    chunk = 7
+
+
+def sweeps(kind=Workspace):
+    problem = ensembles.noise_only(40, 0.6, random_state=0).problem
+    workspace = kind(problem, 8)
+    workspace.fill(8, np.arange(40))
+    return Sweeps(workspace, pair_flip, stream(np.random.SeedSequence(3)), 40.0, n_sweeps=5)
+
+
+def test_the_way_of_running_changes_no_number():
+    expected = sweeps()
+    expected.all()
+    assert expected.tally[PROPOSED] == 200
+    assert 0 < expected.tally[ACCEPTED] < 200
+    assert expected.acceptance == expected.tally[ACCEPTED] / 200
+    for kind in (Workspace, SmallChunks):
+        for step in (False, True):
+            run = sweeps(kind)
+            if step:
+                assert list(run.each()) == [1, 2, 3, 4, 5]
+            else:
+                run.all()
+            np.testing.assert_array_equal(run.energies, expected.energies)
+            np.testing.assert_array_equal(run.tally, expected.tally)
+            np.testing.assert_array_equal(run.workspace.support, expected.workspace.support)
+
+
+def test_energies_are_those_after_each_sweep():
+    run = sweeps()
+    for done in run.each():
+        assert run.energies[done - 1] == run.workspace.unit_energy
+        assert not run.energies[done:].any()
+    assert len(set(run.energies)) > 1
+
+
+def test_progress_counts_completed_sweeps():
+    counts = []
+    sweeps(SmallChunks).all(counts.append)
+    assert sum(counts) == 5
+    assert len(counts) == 200 // 7 + 1
+
+
+def test_a_pause_stops_the_run_between_chunks():
+    run = sweeps(SmallChunks)
+
+    def stop():
+        raise KeyboardInterrupt
+
+    run.workspace.pause = stop
+    with pytest.raises(KeyboardInterrupt):
+        run.all()
+    assert run.tally[PROPOSED] == 7

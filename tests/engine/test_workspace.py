@@ -1,0 +1,163 @@
+"""The workspace: what it reads from the tableau, and how it changes and maintains it."""
+
+import numpy as np
+import pytest
+
+from helpers.reference import qr_energy, random_problem
+from l0anneal import SparseProblem, ensembles
+from l0anneal.engine.kernel_choice import KERNELS
+from l0anneal.engine.moves.protocol import SPARE_ROWS, is_direct, new_tally
+from l0anneal.engine.rng import stream
+from l0anneal.engine.tableau import STALE, delta_swap, drift
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem import sparse_problem as problem_module
+
+
+@pytest.fixture
+def data():
+    return random_problem(np.random.default_rng(0), 12, 20)
+
+
+@pytest.fixture
+def workspace(data):
+    workspace = Workspace(SparseProblem(*data), 5)
+    workspace.fill(5, np.array([7, 3, 11, 2, 19]))
+    return workspace
+
+
+def run(workspace, kernel, stop=40, mu=1.0):
+    state = stream(np.random.SeedSequence(0))
+    workspace.run(kernel, state, mu, stop, np.zeros(10), new_tally())
+
+
+def test_the_support_is_read_in_the_callers_units(workspace, data):
+    A, y = data
+    assert workspace.size == 5
+    assert workspace.support.tolist() == [2, 3, 7, 11, 19]
+    assert workspace.energy == pytest.approx(qr_energy(A, y, workspace.support), rel=1e-12)
+    x = np.linalg.lstsq(A[:, workspace.support], y, rcond=None)[0]
+    np.testing.assert_allclose(workspace.coef[workspace.support], x, rtol=1e-10)
+    assert np.count_nonzero(workspace.coef) == 5
+
+
+def test_the_views_are_those_of_the_unit_columns(workspace, data):
+    A = data[0] / np.linalg.norm(data[0], axis=0)
+    S, Z = A[:, workspace.inside_columns], A[:, workspace.outside_columns]
+    assert workspace.inside_columns.tolist() == [7, 3, 11, 2, 19]
+    assert sorted(workspace.outside_columns) == sorted(set(range(20)) - {7, 3, 11, 2, 19})
+    inverse = np.linalg.inv(S.T @ S)
+    np.testing.assert_allclose(workspace.inverse, inverse, rtol=1e-10)
+    np.testing.assert_allclose(workspace.inverse_diagonal, np.diag(inverse), rtol=1e-10)
+    y = data[1] / np.sqrt(workspace.problem.unit_energy)
+    x, W = (np.linalg.lstsq(S, target, rcond=None)[0] for target in (y, Z))
+    np.testing.assert_allclose(workspace.coefficients, x, rtol=1e-10)
+    np.testing.assert_allclose(workspace.outside_correlations, Z.T @ (y - S @ x), atol=1e-12)
+    np.testing.assert_allclose(workspace.outside_distances, np.sum((Z - S @ W) ** 2, axis=0))
+
+
+def test_the_worst_column_is_removed(workspace, data):
+    A, y = data
+    support = workspace.support
+    energies = [qr_energy(A, y, np.delete(support, i)) for i in range(5)]
+    workspace.remove_worst()
+    np.testing.assert_array_equal(workspace.support, np.delete(support, np.argmin(energies)))
+    assert workspace.energy == pytest.approx(min(energies), rel=1e-10)
+    assert drift(workspace.tableau)["regressions"] < 1e-14
+
+
+def test_exchange_costs_are_energy_changes(workspace):
+    t = workspace.tableau
+    expected = [delta_swap(t, k, p) for p in range(15) for k in range(5)]
+    np.testing.assert_allclose(workspace.exchange_costs(), expected, rtol=1e-9, atol=1e-14)
+    few = workspace.exchange_costs(at_most=12)
+    assert few.size == 10  # two outside columns, the first and the last
+    np.testing.assert_allclose(few, [*expected[:5], *expected[-5:]], rtol=1e-9, atol=1e-14)
+
+
+def test_exchange_costs_leave_out_inadmissible_columns():
+    A, y = random_problem(np.random.default_rng(0), 8, 9, "duplicates")  # 1 = 0, 2 = −3·3, 4 = 0
+    workspace = Workspace(SparseProblem(A, y), 2)
+    workspace.begin_at(np.array([0, 5]))
+    # column 4 never enters, and column 1 only in the place of its twin
+    assert workspace.exchange_costs().size == 2 * 7 - 2 - 1
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_leave_the_tableau_stale_if_they_are_declared_direct(workspace, name):
+    kernel = KERNELS[name]
+    run(workspace, kernel)
+    assert workspace.tableau.counts[STALE] == is_direct(kernel)
+    assert is_direct(kernel) == (name == "pair flip, direct")
+
+
+def test_a_stale_tableau_is_completed_before_other_kernels(workspace):
+    run(workspace, KERNELS["pair flip, direct"])
+    assert drift(workspace.tableau)["regressions"] > 1e-3
+    run(workspace, KERNELS["pair flip"], stop=0)
+    assert not workspace.tableau.counts[STALE]
+    assert drift(workspace.tableau)["regressions"] < 1e-14
+
+
+def test_descent_ends_in_a_local_minimum(workspace, data):
+    A, y = data
+    before = workspace.energy
+    assert workspace.descend() > 0
+    assert workspace.energy < before
+    assert workspace.exchange_costs().min() > -1e-12
+    assert workspace.descend() == 0
+    assert workspace.energy == pytest.approx(qr_energy(A, y, workspace.support), rel=1e-10)
+
+
+def test_rows_of_the_gram_matrix_make_way_for_others(monkeypatch):
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", 0)
+    instance = ensembles.noise_only(40, 0.6, random_state=0)
+    workspace = Workspace(instance.problem, 3)
+    workspace.begin_at(np.array([5, 6, 7]))
+    for j in range(40):
+        workspace.bring(j)
+    t = workspace.tableau
+    held = np.flatnonzero(t.row_of >= 0)
+    assert held.size == 3 + SPARE_ROWS == len(t.gram)
+    assert set(held) == {5, 6, 7, *range(40 - SPARE_ROWS, 40)}
+    A = instance.A / np.linalg.norm(instance.A, axis=0)
+    np.testing.assert_allclose(t.gram[t.row_of[held]], A[:, held].T @ A, atol=1e-14)
+
+
+def test_a_larger_capacity_keeps_the_tableau(workspace):
+    before = workspace.support, workspace.energy, workspace.inverse
+    workspace.grow(9)
+    assert workspace.tableau.inside.size == 9
+    for old, new in zip(before, (workspace.support, workspace.energy, workspace.inverse)):
+        np.testing.assert_array_equal(old, new)
+    assert workspace.add(0)
+    assert drift(workspace.tableau)["regressions"] < 1e-13
+
+
+def test_a_dependent_support_is_refused():
+    A, y = random_problem(np.random.default_rng(0), 8, 9, "duplicates")
+    workspace = Workspace(SparseProblem(A, y), 3)
+    with pytest.raises(ValueError, match="linearly dependent: column 1 lies in the span"):
+        workspace.begin_at(np.array([0, 5, 1]))
+
+
+@pytest.mark.parametrize("start", ["in order", "greedily"])
+def test_a_size_above_the_rank_is_refused(start):
+    A, y = random_problem(np.random.default_rng(0), 8, 9, "low rank")
+    workspace = Workspace(SparseProblem(A, y), 5)
+    with pytest.raises(
+        ValueError, match=r"n_nonzero = 5 exceeds the rank of A, which is 4: .* ≤ 4"
+    ):
+        workspace.fill(5, np.arange(9)) if start == "in order" else workspace.fill_greedily(5)
+
+
+def test_a_singular_support_cannot_be_refreshed():
+    A, y = random_problem(np.random.default_rng(0), 8, 9, "duplicates")
+    workspace = Workspace(SparseProblem(A, y), 3)
+    for j in (0, 5, 6):
+        workspace.add(j)
+    workspace.tableau.inside[1] = 1  # force the twin of column 0 into the support
+    with pytest.raises(ArithmeticError, match="singular"):
+        workspace.refresh()
+    with pytest.raises(ValueError, match="singular"):
+        drift(workspace.tableau)
