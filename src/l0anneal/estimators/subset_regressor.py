@@ -27,7 +27,7 @@ __all__ = ["AnnealedSubsetRegressor"]
 
 WORDS = ("auto", *CRITERIA)
 LONGEST_PATH = 50
-SEARCH = 0.7  # part of a time limit for the search; the rest is for the probabilities
+SEARCH = 0.85  # part of a time limit for the search; the rest is for the probabilities
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
