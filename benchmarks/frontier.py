@@ -1,8 +1,8 @@
 """Distortion against seconds on noise, ours and the peers: ``python benchmarks/frontier.py``.
 
-Noise only, α = .5, ρ = .2: the paper's case without a planted signal. The same instances for all, one thread,
-least squares on each tool's k columns. Peers that are not installed are left out with a word (the extra:
-``pip install l0anneal[benchmark]``).
+Noise only, α = .5, ρ = .2: the paper's case without a planted signal. All tools run on the same
+instances and one thread, and get least squares on their k columns. Peers that are not installed are left
+out with a notice; ``pip install l0anneal[benchmark]`` brings them.
 """
 
 import argparse

@@ -203,7 +203,7 @@ def test_limits_are_kept_and_used(limit):
     instance = ensembles.noise_only(400, 0.5, random_state=0)
     hopeless = ensembles.planted(400, 0.6, 0.5, support="fixed", random_state=1)
     rng = np.random.default_rng(0)
-    signals, atoms = rng.standard_normal((20_000, 64)), rng.standard_normal((256, 64))
+    signals, atoms = rng.standard_normal((5000, 64)), rng.standard_normal((256, 64))
 
     def path(limit):
         return subset_path(instance.A, instance.y, 80, time_limit=limit)

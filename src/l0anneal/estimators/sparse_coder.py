@@ -96,9 +96,10 @@ def sparse_encode(
     n_kicks : int
         Random kicks per signal. Time grows in proportion; with 0 the first descent is the answer.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. Signals for which there
-        is no time get the code of their pursuit, with a warning. A code depends on the seed and on its
-        signal alone, so the finished ones are the same as without a limit.
+        Wall-clock seconds of the whole call, without the compilation of kernels. The pursuit of every
+        signal is always made; signals for which there is no more time than that keep its code, with a
+        warning. A code depends on the seed and on its signal alone, so the finished codes are the same
+        as without a limit.
     n_jobs : int, optional
         Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
