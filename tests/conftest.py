@@ -55,22 +55,22 @@ def _kernels(request):
 
 
 @pytest.fixture(scope="session")
-def compiled_kernels(tmp_path_factory):
+def compiled_kernels(tmp_path_factory, compilations):
     """Compile the kernels of all samplers, together with the other workers."""
     folder = tmp_path_factory.getbasetemp().parent  # the workers share it, and no other run has it
-    jobs = compilations()
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(compilations):
         with suppress(FileExistsError):
             (folder / f"compiling-{number}").touch(exist_ok=False)
-            with suppress(Exception):  # the tests of that sampler will tell
+            with suppress(Exception):  # reported by test_compilation.py and the sampler's tests
                 job()
             (folder / f"compiled-{number}").touch()
     end = time.monotonic() + PATIENCE
-    while not all((folder / f"compiled-{number}").exists() for number in range(len(jobs))):
+    while not all((folder / f"compiled-{number}").exists() for number in range(len(compilations))):
         assert time.monotonic() < end, "another worker has not compiled its kernels"
         time.sleep(0.1)
 
 
+@pytest.fixture(scope="session")
 def compilations():
     """Small runs that use every kernel; the first compiles what the others use too."""
     import l0anneal as l0
