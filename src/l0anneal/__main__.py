@@ -1,5 +1,5 @@
 """``python -m l0anneal`` is the command line."""
 
-from l0anneal.cli.app import main
+from l0anneal.cli import main
 
 main()

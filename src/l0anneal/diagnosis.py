@@ -367,7 +367,7 @@ def _evidence(result: EvidenceResult, problem: SparseProblem | None) -> Diagnosi
         ),
         advice=()
         if few
-        else ("many columns can look like noise: give more time, or the noise_variance",),
+        else ("noise can look like many columns: give more time, or the noise_variance",),
     )
 
 

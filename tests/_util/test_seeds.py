@@ -61,7 +61,12 @@ def test_streams_are_those_of_their_keys():
     state = stream_of(3, "temper replica", 5).generate_state(4)
     expected = np.random.SeedSequence(3, spawn_key=(0, 5)).generate_state(4)
     np.testing.assert_array_equal(state, expected)
-    with pytest.raises(ValueError, match="takes 1 indices"):
-        stream_of(3, "kick chain", 1, 2)
-    with pytest.raises(KeyError):
-        stream_of(3, "no such stream")
+    for indices in ((), (1, 2)):
+        with pytest.raises(ValueError, match="needs 1 indices"):
+            stream_of(3, "kick chain", *indices)
+
+
+def test_a_new_name_has_a_stream_of_its_own():
+    keys = {stream_of(3, name, 5).spawn_key for name in ("restart", "other")}
+    assert len(keys) == 2
+    assert all(len(key) == 3 and key[2] == 5 for key in keys)

@@ -179,10 +179,10 @@ def test_supports_of_no_column_one_column_and_nearly_all_columns(move, k):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"move": "swap"}, "move is one of pair flip, auto, .*; got 'swap'"),
-        ({"n_pairs": 0}, "n_pairs must be between 1 and 8; got 0"),
-        ({"n_pairs": 9}, "n_pairs must be between 1 and 8; got 9"),
-        ({"n_pairs": 1.5}, "n_pairs must be an integer; got 1.5"),
+        ({"move": "swap"}, "move must be one of .*; got 'swap'"),
+        ({"n_pairs": 0}, "n_pairs must be an integer between 1 and 8; got 0"),
+        ({"n_pairs": 9}, "n_pairs must be an integer between 1 and 8; got 9"),
+        ({"n_pairs": 1.5}, "n_pairs must be an integer between 1 and 8; got 1.5"),
     ],
 )
 def test_bad_arguments(instance, arguments, message):

@@ -121,13 +121,22 @@ def test_an_adaptive_run_replays_and_does_not_depend_on_threads(instance, n_chai
 
 
 @pytest.mark.parametrize("schedule", [None, AdaptiveSchedule(), Schedule.paper(tau=1000)])
-def test_a_time_limited_annealing_replays(instance, schedule, monkeypatch):
-    monkeypatch.setattr("l0anneal.samplers.run.GRACE", 1e9)  # however busy the machine is
+def test_a_time_limited_annealing_replays(instance, schedule):
     first = anneal(instance.problem, 12, schedule, time_limit=0.3, n_chains=2, random_state=3)
     again = anneal(instance.problem, 12, first.schedule, n_chains=2, random_state=3)
     np.testing.assert_array_equal(again.mean_energy, first.mean_energy)
     np.testing.assert_array_equal(again.chain_supports, first.chain_supports)
     assert not first.interrupted
+
+
+def test_many_chains_and_no_time_replay():
+    """No step is cut in its middle, however short the limit is."""
+    problem = ensembles.noise_only(100, 0.5, random_state=0).problem
+    first = anneal(problem, 25, time_limit=0.01, n_chains=30, random_state=3)
+    again = anneal(problem, 25, first.schedule, n_chains=30, random_state=3)
+    assert not first.interrupted
+    assert first.ended == "time limit"
+    np.testing.assert_array_equal(again.chain_supports, first.chain_supports)
 
 
 def test_a_time_limited_population_replays(instance):

@@ -140,7 +140,7 @@ def test_every_result_can_be_read_saved_and_drawn(instance, name, tmp_path):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_one_meaning_of_the_common_arguments(instance, name):
-    """A limit of an hour, two threads and a bar change nothing but the time that may be taken."""
+    """Two threads, a bar and another answer to Ctrl-C change no result."""
     arguments = {"n_jobs": 2, "progress": True, "on_interrupt": "return", "random_state": 1}
     again = RUNS[name](instance, **arguments)
     first = RUNS[name](instance, random_state=1)

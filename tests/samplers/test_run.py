@@ -1,5 +1,6 @@
 """The run that all samplers share: clock, threads, budgets, parts."""
 
+import signal
 import threading
 import time
 
@@ -30,7 +31,7 @@ def test_the_first_error_stops_the_others_and_is_raised():
             raise ZeroDivisionError
         while True:
             try:
-                run.pause()
+                run.listen()
             except RunStopped:
                 stopped.set()
                 raise
@@ -49,19 +50,34 @@ def test_the_clock_stands_still_while_kernels_compile():
         assert run.left > 9.3
 
 
-def test_deadline_and_last_moment():
+def test_the_deadline_leaves_time_to_pack_up():
     with Run(time_limit=0.05) as run:
-        run.pause()
         assert not run.over
         while not run.over:
-            time.sleep(0.005)
-        assert run.seconds > 0.04
-        run.pause()  # within the grace
-        while run.now() <= run.last_moment:
-            time.sleep(0.005)
-        run.listen()  # time alone does not stop what a result needs
-        with pytest.raises(RunStopped):
-            run.pause()
+            time.sleep(0.001)
+        assert run.seconds > 0.045
+        run.listen()  # time alone stops no step in its middle, or the run could not be replayed
+
+
+def test_an_interrupt_of_an_inner_run_is_heard_by_the_outer_one():
+    with Run(on_interrupt="return") as outer:
+        with Run(on_interrupt="return") as inner:
+            signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+            assert inner.interrupted
+        assert outer.interrupted
+    assert signal.getsignal(signal.SIGINT) is not None
+
+
+def test_the_handler_is_restored():
+    before = signal.getsignal(signal.SIGINT)
+    with Run(on_interrupt="return") as run:
+        during = signal.getsignal(signal.SIGINT)
+        handlers = []
+        run.compile(lambda: handlers.append(signal.getsignal(signal.SIGINT)))
+    assert signal.getsignal(signal.SIGINT) is before
+    if before not in (signal.SIG_IGN, None):
+        assert during is not before
+        assert handlers == [before]  # while kernels compile there is nothing to return
 
 
 def test_a_part_has_a_part_of_the_time_and_hears_the_same_stop():
@@ -96,12 +112,15 @@ def test_a_run_interrupted_before_it_found_anything_raises():
     with pytest.raises(KeyboardInterrupt), Run(on_interrupt="return"):
         raise RunStopped
     with pytest.raises(KeyboardInterrupt), Run(on_interrupt="return") as run:
-        run.require([])
+        run.require([])  # what it raises becomes KeyboardInterrupt at the end of the run
     with Run() as run:
         run.require([1])
 
 
 def test_arguments_are_checked():
+    for n_jobs in (0, 1.5, True):
+        with pytest.raises(ValueError, match="n_jobs must be"):
+            Run(n_jobs=n_jobs)
     with pytest.raises(ValueError, match="on_interrupt must be one of"):
         Run(on_interrupt="ignore")
     for limit in (0.0, -1.0, np.inf, np.nan, "1", True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 import typing
+import zipfile
 from dataclasses import fields
 from os import PathLike
 from typing import Any, TypeVar
@@ -45,14 +46,21 @@ def save(record: Any, path: str | PathLike[str]) -> None:
 
 def load(kind: type[Saved], path: str | PathLike[str]) -> Saved:
     """Read a dataclass of the given kind that `save` wrote, or raise ValueError."""
-    with np.load(path, allow_pickle=False) as file:
-        header = json.loads(str(file["header"])) if "header" in file else {}
-        _check_format(kind.__name__, str(header.get("format", "")), path)
-        arrays = {name: file[name] for name in file if name != "header"}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file["header"])) if "header" in file else {}
+            arrays = {name: file[name] for name in file if name != "header"}
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is not a saved {kind.__name__}: it is no intact .npz file ({error})"
+        ) from error
+    _check_format(kind.__name__, str(header.get("format", "")), path)
     types_of = typing.get_type_hints(kind)
     values: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]
         name, value = field.name, header.get(field.name)
+        if name not in header and name not in arrays:
+            raise ValueError(f"{path} is not a saved {kind.__name__}: it has no {name}")
         expected = _not_none(types_of[name])
         origin = typing.get_origin(expected) or expected
         if name in arrays:

@@ -1,5 +1,6 @@
 """Random streams: one seed for a run, and a named stream for each use of randomness in it."""
 
+import hashlib
 import numbers
 
 import numpy as np
@@ -9,7 +10,8 @@ __all__ = ["STREAMS", "RandomState", "seed_of", "stream_of"]
 RandomState = None | int | np.random.SeedSequence | np.random.Generator
 
 # The spawn key of each stream. `...` stands for an index: of a chain, a replica, a rung, a fold. Results
-# depend on these numbers, so they never change; a new use of randomness gets a new name.
+# depend on these numbers, so they never change. A new use of randomness gets a new name; a name that is
+# not listed here gets a key from its letters.
 STREAMS: dict[str, tuple[object, ...]] = {
     "annealing chain": (...,),
     "annealing rehearsal": (2**32 - 1,),
@@ -27,9 +29,8 @@ STREAMS: dict[str, tuple[object, ...]] = {
     "evidence attempt": (...,),
     "path annealing": (0,),
     "path fold": (...,),
-    "path shuffle": (0, 0),
+    "path shuffle": (2**32 - 3,),
     "coding": (),
-    "restart": (...,),
 }
 
 
@@ -70,8 +71,14 @@ def stream_of(seed: int, name: str, *indices: int) -> np.random.SeedSequence:
     >>> stream_of(7, "kick start", 3).spawn_key
     (3, 1)
     """
+    key = STREAMS.get(name)
+    if key is None:  # a sampler of somebody else's: a key that no sampler of ours has
+        word = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
+        key = (2**32 - 4, word, *(... for _ in indices))
+    if key.count(...) != len(indices):
+        raise ValueError(
+            f"the random stream {name!r} needs {key.count(...)} indices; got {len(indices)}"
+        )
     given = iter(indices)
-    key = tuple(next(given) if part is ... else part for part in STREAMS[name])
-    if next(given, None) is not None:
-        raise ValueError(f"the stream {name!r} takes {STREAMS[name].count(...)} indices")
-    return np.random.SeedSequence(seed, spawn_key=key)  # type: ignore[arg-type]
+    numbers_ = tuple(next(given) if part is ... else part for part in key)
+    return np.random.SeedSequence(seed, spawn_key=numbers_)  # type: ignore[arg-type]

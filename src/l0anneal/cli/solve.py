@@ -211,15 +211,19 @@ def _report(
         for name, path in (("result", out), ("figure", plot)):
             if path is not None:
                 print(f"{name} written to {path}")
-    data = result.to_dict()
+    data, interrupted = result.to_dict(), result.interrupted
     if problem is not None and not result.interrupted:
-        diagnosis = diagnose(result, problem)
-        data["diagnosis"] = diagnosis.to_dict()
-        if not as_json:
-            print(diagnosis)
+        try:
+            diagnosis = diagnose(result, problem)
+        except KeyboardInterrupt:
+            interrupted = True  # the answer itself is complete
+        else:
+            data["diagnosis"] = diagnosis.to_dict()
+            if not as_json:
+                print(diagnosis)
     if as_json:
         print(json.dumps(data))
-    if result.interrupted:
+    if interrupted:
         raise typer.Exit(130)
 
 

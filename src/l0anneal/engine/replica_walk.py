@@ -10,7 +10,16 @@ import numpy as np
 from l0anneal.engine.kernel import kernel
 from l0anneal.engine.moves.pair_flip import pair_flip
 from l0anneal.engine.moves.pair_flip_direct import pair_flip_direct
-from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.moves.protocol import (
+    ACCEPTED,
+    DONE,
+    FULL,
+    OUTSIDE,
+    PAUSED,
+    PROPOSED,
+    SINGULAR,
+    SLOT,
+)
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import ENERGY, SIZE, STALE, refresh, refresh_inverse
 from l0anneal.problem.admissibility import PIVOT
@@ -83,13 +92,13 @@ def draw(t, supports, states, direct, at):
 
 
 @kernel
-def walk(t, supports, states, mu, n_sweeps, direct, lasts, means, tally, at):
+def walk(t, supports, states, mu, n_sweeps, chunk, direct, lasts, means, tally, at):
     """Move each replica by ``n_sweeps`` sweeps of pair flips; return an outcome.
 
     ``supports`` (sorted rows) and ``states`` are changed in place. ``lasts`` and ``means`` receive the
     energy of each replica after its last sweep, and its mean over the sweeps. ``at`` holds the index of
     the present replica, whether its tableau has been computed, and its tally, so that the kernel can
-    resume where it stopped.
+    resume where it stopped. After ``chunk`` proposals of a replica the outcome is `PAUSED`.
     """
     series = np.zeros(n_sweeps)
     own = np.empty(4, dtype=np.int64)
@@ -106,15 +115,18 @@ def walk(t, supports, states, mu, n_sweeps, direct, lasts, means, tally, at):
             means[i] = 0.0
         own[:] = at[2:]
         before = own[PROPOSED] // t.b.size
+        here = min(stop, own[PROPOSED] + chunk)
         if direct:
-            outcome = pair_flip_direct(t, states[i], mu, stop, series, own)
+            outcome = pair_flip_direct(t, states[i], mu, here, series, own)
         else:
-            outcome = pair_flip(t, states[i], mu, stop, series, own)
+            outcome = pair_flip(t, states[i], mu, here, series, own)
         for sweep in range(before, own[PROPOSED] // t.b.size):
             means[i] += series[sweep] / n_sweeps
         at[2:] = own
         if outcome != DONE:
             return outcome
+        if own[PROPOSED] < stop:
+            return PAUSED
         supports[i] = np.sort(t.inside[: t.counts[SIZE]])
         lasts[i] = t.values[ENERGY]
         tally[PROPOSED] += own[PROPOSED]

@@ -85,3 +85,5 @@ def warm_up(move: str = "pair flip") -> None:
         for name in MOVES[move]:
             workspace.run(KERNELS[name], state, 0.0, 4, np.zeros(1), new_tally())
         workspace.descend()
+        workspace.remove_worst()
+        workspace.fill_greedily(2)

@@ -13,6 +13,7 @@ from l0anneal.engine.moves.protocol import (
     DONE,
     FULL,
     OUTSIDE,
+    PAUSED,
     PROPOSED,
     SINGULAR,
     SPARE_ROWS,
@@ -257,6 +258,8 @@ class Workspace:
                 raise ArithmeticError(_SINGULAR)
             if outcome == FULL:
                 self.grow(min(2 * self.tableau.inside.size + 8, self.problem.n_columns))
+            elif outcome == PAUSED:
+                self.pause()
             else:
                 self.bring(outcome)
 
@@ -285,12 +288,12 @@ class Workspace:
         t = self.tableau
         if t.row_of[j] >= 0:
             return
+        self.pause()
         age = t.used.copy()
         age[t.row_of[self.inside_columns]] = np.iinfo(np.int64).max  # rows of the support stay
         slot = int(np.argmin(age))
         if self._column_of[slot] >= 0:
             t.row_of[self._column_of[slot]] = -1
-        self.pause()
         t.gram[slot] = self.problem.gram_row(j)
         t.counts[CLOCK] += 1
         t.used[slot] = t.counts[CLOCK]

@@ -113,6 +113,7 @@ class SubsetPath(Record):
             "supports": [support.tolist() for support in self.supports],
             "energies": self.energies.tolist(),
             "criteria": {name: values.tolist() for name, values in self.criteria.items()},
+            "steps": list(self.steps),
             **super().to_dict(),
         }
 
@@ -212,6 +213,8 @@ def subset_path(
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     check_positive("alpha", alpha, zero=True)
+    if steps is not None and not isinstance(steps, (tuple, list)):
+        raise ValueError(f"steps must be path.steps of an earlier run; got {steps!r}")
     if steps is not None and time_limit is not None:
         raise ValueError("give steps or a time limit, not both: steps replay an earlier run")
     forced = column_indices(always_include, X.shape[1], names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.evidence.anneal import evidence_anneal_in
 from l0anneal.samplers.evidence.result import EvidenceResult
 from l0anneal.samplers.kicks.search import kick_search_in
-from l0anneal.samplers.run import OnInterrupt, Run
+from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
 
 __all__ = ["AnnealedSubsetRegressor"]
 
@@ -226,7 +227,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
         averaged = self.averaging
         if averaged == "auto":
@@ -260,8 +261,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
                 support = self._by_path(search, design, folds, names)
             else:
                 support = self._by_number(search, design)
-            if not run.stopped:
-                self._look_around(run.part(), design, support.size)
+            with suppress(RunStopped):  # the support is found; without probabilities it is certain
+                self._sample_around(run.part(), design, support.size)
         self._keep(design, support)
 
     def _by_evidence(self, run: Run, design: Design) -> Indices:
@@ -314,7 +315,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         chosen = np.setdiff1d(path.support(size), design.forced)
         return np.searchsorted(design.candidates, chosen)
 
-    def _look_around(self, run: Run, design: Design, size: int) -> None:
+    def _sample_around(self, run: Run, design: Design, size: int) -> None:
         """Sample supports of the chosen size, for probabilities and the average."""
         rows = design.n_rows - design.n_projected
         n_samples = round(design.n_samples) - design.n_projected
@@ -322,7 +323,9 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             n_samples = rows
         if 0 < size < min(n_samples, design.candidates.size):
             problem = counting_as(design.problem, n_samples)
-            self.evidence_ = evidence_anneal_in(run, problem, size)
+            evidence = evidence_anneal_in(run, problem, size)
+            if not run.interrupted:
+                self.evidence_ = evidence
 
     def _keep(self, design: Design, support: NDArray[np.int64]) -> None:
         """Set the fitted attributes."""

@@ -7,7 +7,6 @@ The steps that were made are recorded as a `Schedule`, which replays the run exa
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -187,10 +186,10 @@ class TimedPace:
         deadline: float,
         profile: Callable[[Floats], Floats],
         fill: bool,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float],
     ) -> None:
         self.pace, self.deadline, self.profile, self.fill = pace, deadline, profile, fill
-        self.clock, self.name = clock, f"{pace.name}, in time"
+        self.clock, self.name = clock, f"{pace.name}, timed"
         self.last: tuple[float, float] | None = None  # when the last step began, what was expected
         self.correction = 1.0
         self.cut = fill

@@ -30,7 +30,7 @@ from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.run import Run, RunStopped
-from l0anneal.samplers.schedule import Schedule
+from l0anneal.samplers.temperature_range import automatic_schedule
 
 __all__ = ["Supports", "best_of_every_size"]
 
@@ -138,6 +138,10 @@ class _Search:
         self.energies[size], self.supports[size] = energy, workspace.support
         return True
 
+    def show(self, what: str, size: int) -> None:
+        """Move the progress bar, which counts the sizes that were visited."""
+        self.run.advance(1, f"{what}, {size} columns")
+
     def descend(self, workspace: Workspace) -> tuple[Workspace, bool]:
         """Descend and keep the support if it is an improvement; if not, return to the kept one."""
         workspace.descend()
@@ -158,6 +162,7 @@ class _Search:
                     break
                 workspace, _ = self.descend(workspace)
                 reached = size
+                self.show("first pass", size)
         finally:
             self.most = reached
             self.energies = self.energies[: reached + 1]
@@ -170,6 +175,7 @@ class _Search:
             workspace.fill_greedily(size)
             workspace, better = self.descend(workspace)
             any_better |= better
+            self.show("pass up", size)
         return any_better
 
     def down(self) -> bool:
@@ -179,6 +185,7 @@ class _Search:
             workspace.remove_worst()
             workspace, better = self.descend(workspace)
             any_better |= better
+            self.show("pass down", workspace.size)
         return any_better
 
     def settle(self) -> None:
@@ -190,7 +197,8 @@ class _Search:
 
     def anneal(self) -> None:
         """Make one short annealing at each size, from the largest down."""
-        mu = np.array(Schedule.automatic(self.problem, self.most).mu) * self.problem.unit_energy
+        schedule = automatic_schedule(self.problem, self.most, pause=self.run.listen)
+        mu = np.array(schedule.mu) * self.problem.unit_energy
         mu = mu[mu.size // 10 :]  # without the lead-in
         mu = np.geomspace(mu[int(BEGIN * mu.size)], mu[-1], TEMPERATURES)
         state = stream(self.run.stream("path annealing"))
@@ -206,6 +214,7 @@ class _Search:
                 for _ in mover.at(float(beta), n_sweeps).each():
                     self.keep(workspace)
             self.descend(workspace)
+            self.show("annealing", size)
 
     def enumerate(self, size: int) -> None:
         """Look at all admissible supports of a size."""

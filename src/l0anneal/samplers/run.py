@@ -8,7 +8,7 @@ A public sampler checks its arguments and then works inside a run::
         run.map(MyChain.search, chains)
         return MyResult(..., **run.record("all kicks were made"))
 
-Chains call ``run.pause()`` between kernel calls, at most some hundredths of a second apart, and ask
+Chains call ``run.listen()`` between kernel calls, at most some hundredths of a second apart, and ask
 ``run.over`` whether to begin another step. Everything else follows from that: time limits, interrupts
 that keep the best so far, and errors in one thread that stop the others.
 """
@@ -28,10 +28,11 @@ from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_choice, check_time_limit
+from l0anneal._util.checks import check_choice, check_integer, check_time_limit
 from l0anneal._util.seeds import RandomState, seed_of, stream_of
 from l0anneal.engine.warm_up import compile_notice
 from l0anneal.engine.workspace import Workspace
@@ -44,11 +45,11 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 MARGIN = 0.03  # part of a time limit that is kept for packing up the result
-GRACE = 0.1  # seconds over the limit, or a tenth of it, before a step is cut short in its middle
+POLL = 0.1  # seconds; some systems deliver Ctrl-C only between two waits
 
 
 class RunStopped(Exception):
-    """Raised by `Run.pause` inside a chain to end it between two kernel calls."""
+    """Raised by `Run.listen` inside a chain to end it between two kernel calls."""
 
 
 class _Shared:
@@ -56,7 +57,8 @@ class _Shared:
 
     def __init__(self, bar: Any, n_threads: int) -> None:
         self.bar, self.n_threads = bar, n_threads
-        self.stop, self.interrupted = threading.Event(), threading.Event()
+        # plain flags: a signal handler must not wait for the lock of an Event
+        self.stop = self.interrupted = False
         self.lock = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
         self.compiling = 0.0  # seconds during which the clock stood still
@@ -105,21 +107,22 @@ class Run:
     ) -> None:
         check_time_limit(time_limit)
         check_choice("on_interrupt", on_interrupt, ("raise", "return"))
-        self.time_limit, self.on_interrupt = time_limit, on_interrupt
+        self.on_interrupt = on_interrupt
+        self._outer_handler: Any = None  # of SIGINT, while this run has its own
         self.seed = seed_of(random_state)
+        if n_jobs is not None and check_integer("n_jobs", n_jobs, -(10**6)) == 0:
+            raise ValueError("n_jobs must be a number of threads, or −1 for all cores; got 0")
         self.n_threads = effective_n_jobs(1 if n_jobs is None else n_jobs)
         bar = tqdm(unit=unit, disable=not progress, leave=False, delay=0.2)
         self._shared = _Shared(bar, self.n_threads)
-        self._set_limit(time_limit)
+        self._start_clock(time_limit, MARGIN)
 
-    def _set_limit(self, time_limit: float | None) -> None:
+    def _start_clock(self, time_limit: float | None, margin: float) -> None:
         self.began = self.now()
         self.time_limit = time_limit
-        self.deadline = self.last_moment = math.inf
+        self.deadline = math.inf
         if time_limit is not None:
-            self.deadline = self.began + (1.0 - MARGIN) * time_limit
-            # a step that turned out too long is cut short here
-            self.last_moment = self.began + max(1.1 * time_limit, time_limit + GRACE)
+            self.deadline = self.began + (1.0 - margin) * time_limit
 
     # ------------------------------------------------------------ life
 
@@ -130,7 +133,7 @@ class Run:
         self._stack.enter_context(self._threads())
         if self.on_interrupt == "return":
             self._stack.enter_context(self._interrupts())
-        self._set_limit(self.time_limit)
+        self._start_clock(self.time_limit, MARGIN)
         return self
 
     def __exit__(
@@ -146,7 +149,7 @@ class Run:
         try:
             yield
         finally:
-            self._shared.stop.set()
+            self._shared.stop = True
             if self._shared.pool is not None:
                 self._shared.pool.shutdown(wait=True, cancel_futures=True)
 
@@ -160,15 +163,20 @@ class Run:
             return
 
         def end(number: int, frame: FrameType | None) -> None:
-            self._shared.interrupted.set()
-            self._shared.stop.set()
+            self._shared.interrupted = self._shared.stop = True
             signal.signal(signal.SIGINT, before)
+            if getattr(before, "ends_a_run", False):  # this run is inside another one
+                before(number, frame)  # type: ignore[operator, misc]
 
+        end.ends_a_run = True  # type: ignore[attr-defined]
+
+        self._outer_handler = before
         signal.signal(signal.SIGINT, end)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            self._outer_handler = None
 
     def part(
         self,
@@ -198,7 +206,7 @@ class Run:
         limit = None
         if self.time_limit is not None:
             limit = max(1e-3, self.left if seconds is None else min(seconds, self.left))
-        part._set_limit(limit)
+        part._start_clock(limit, 0.0)
         return part
 
     # ------------------------------------------------------------ the clock
@@ -220,37 +228,44 @@ class Run:
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended the run."""
-        return self._shared.interrupted.is_set()
+        return self._shared.interrupted
 
     @property
     def stopped(self) -> bool:
         """Whether chains have to end at once: after Ctrl-C, or an error in another thread."""
-        return self._shared.stop.is_set()
+        return self._shared.stop
 
     @property
     def over(self) -> bool:
         """Whether no further step should begin: the time is up, or the run was interrupted."""
-        return self._shared.stop.is_set() or self.now() >= self.deadline
-
-    def pause(self) -> None:
-        """Raise `RunStopped` if the run was stopped or its last moment has passed.
-
-        Chains call this between kernel calls, once they have a support to return.
-        """
-        if self.stopped or self.now() > self.last_moment:
-            raise RunStopped
+        return self.stopped or self.now() >= self.deadline
 
     def listen(self) -> None:
-        """Raise `RunStopped` if the run was stopped; for work without which there is no result."""
+        """Raise `RunStopped` if the run was stopped; chains call this between kernel calls."""
         if self.stopped:
             raise RunStopped
 
     def compile(self, warm_up: Callable[..., object], *arguments: Any) -> None:
-        """Compile kernels, or load them from the cache, while the clock stands still."""
-        began = time.perf_counter()
-        with compile_notice():
+        """Compile kernels, or load them from the cache, while the clock stands still.
+
+        Ctrl-C raises KeyboardInterrupt meanwhile, since there is nothing to return yet.
+        """
+        with self._shared.lock, self._before_any_result(), compile_notice():
+            began = time.perf_counter()
             warm_up(*arguments)
-        self._shared.compiling += time.perf_counter() - began
+            self._shared.compiling += time.perf_counter() - began
+
+    @contextmanager
+    def _before_any_result(self) -> Iterator[None]:
+        """Let Ctrl-C do what it did before the run began."""
+        if self._outer_handler is None or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        ours = signal.signal(signal.SIGINT, self._outer_handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, ours)
 
     # ------------------------------------------------------------ work
 
@@ -263,6 +278,16 @@ class Run:
         workspace = Workspace(problem, capacity)
         workspace.pause = self.listen
         return workspace
+
+    def polished(self, problem: SparseProblem, support: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the swap-local minimum below a support, or how far the descent came."""
+        workspace = self.workspace(problem, support.size)
+        try:
+            workspace.begin_at(support)
+            workspace.descend()
+        except RunStopped:
+            return workspace.support if workspace.size == support.size else support
+        return workspace.support
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
         """Call a function for every item, in threads; return its values in order.
@@ -279,13 +304,17 @@ class Run:
             pool = shared.pool
         futures: list[Future[Value]] = [pool.submit(function, item) for item in items]
         try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, POLL, FIRST_EXCEPTION)
+                # an error of a chain comes before the stop that it caused in the others
+                for future in sorted(done, key=lambda f: isinstance(f.exception(), RunStopped)):
+                    future.result()
         except BaseException:
-            shared.stop.set()
+            shared.stop = True
             for future in futures:
                 future.cancel()
+            wait(futures)  # nobody may still be writing when the caller goes on
             raise
         return [future.result() for future in futures]
 
@@ -308,9 +337,9 @@ class Run:
         return Budget(self, end, replay)
 
     def require(self, found: object) -> None:
-        """Raise KeyboardInterrupt if the run was interrupted before it had found anything."""
+        """Raise `RunStopped` if the run was stopped before it had found anything."""
         if not found:
-            raise KeyboardInterrupt
+            raise RunStopped
 
     def record(self, ended: str) -> dict[str, Any]:
         """Return what every result says of its run, as fields of a result.

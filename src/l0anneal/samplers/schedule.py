@@ -107,14 +107,10 @@ class Schedule:
         and a tenth of them lead in evenly from μ = 0, so that entropies can be integrated. Both ends
         scale as 1/‖y‖², so multiplying A or y by a constant changes no support.
         """
-        k = problem.check_size(n_nonzero)
-        n = check_integer("n", n, 1)
-        from l0anneal.samplers.temperature_range import temperature_range
+        from l0anneal.samplers.temperature_range import automatic_schedule
 
-        hot, cold = temperature_range(problem, k)
-        lead_in = np.linspace(0.0, hot, n // 10, endpoint=False)
-        mu = np.concatenate((lead_in, np.geomspace(hot, cold, n - lead_in.size)))
-        return cls._make(mu / problem.unit_energy, tau, "automatic")
+        k = problem.check_size(n_nonzero)
+        return automatic_schedule(problem, k, check_integer("n", n, 1), tau)
 
     @classmethod
     def _make(cls, mu: NDArray[np.floating], tau: Any, name: str) -> Schedule:

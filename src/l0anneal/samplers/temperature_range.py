@@ -10,8 +10,9 @@ from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.schedule import Schedule
 
-__all__ = ["temperature_range"]
+__all__ = ["automatic_schedule", "temperature_range"]
 
 
 def temperature_range(
@@ -26,6 +27,21 @@ def temperature_range(
     with one_blas_thread():
         hot, cold = _energy_scales(problem, k, pause)
     return 0.5 / hot, 20.0 / cold
+
+
+def automatic_schedule(
+    problem: SparseProblem,
+    k: int,
+    n: int = 100,
+    tau: int = 5,
+    pause: Callable[[], object] = lambda: None,
+) -> Schedule:
+    """Return `Schedule.automatic`; arguments are checked already."""
+    hot, cold = temperature_range(problem, k, pause)
+    lead_in = np.linspace(0.0, hot, n // 10, endpoint=False)
+    mu = np.concatenate((lead_in, np.geomspace(hot, cold, n - lead_in.size)))
+    custom = Schedule.custom(mu / problem.unit_energy, tau)
+    return Schedule(custom.mu, custom.tau, "automatic")
 
 
 def _energy_scales(

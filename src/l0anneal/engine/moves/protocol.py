@@ -16,6 +16,7 @@ __all__ = [
     "FULL",
     "OUTSIDE",
     "PAIRS",
+    "PAUSED",
     "PROPOSED",
     "SINGULAR",
     "SLOT",
@@ -29,6 +30,7 @@ __all__ = [
 DONE = -1
 SINGULAR = -2  # a refresh found the support singular to working precision
 FULL = -3  # the tableau has no room for another column
+PAUSED = -4  # the kernel has worked for a while; it is called again unless the run was stopped
 
 # Indices into a kernel's tally: proposals made and accepted since the tally was created; slot and
 # outside position of the proposal that waits for a row of the Gram matrix (−1: none); and, for

@@ -27,7 +27,7 @@ from l0anneal.samplers.pace import (
 from l0anneal.samplers.result import chain_fields
 from l0anneal.samplers.run import OnInterrupt, Run
 from l0anneal.samplers.schedule import Schedule
-from l0anneal.samplers.temperature_range import temperature_range
+from l0anneal.samplers.temperature_range import automatic_schedule, temperature_range
 
 __all__ = ["anneal"]
 
@@ -179,7 +179,7 @@ def _steps(
     if isinstance(schedule, Schedule) and run.time_limit is None:
         return schedule
     if schedule is None and run.time_limit is None:
-        return Schedule.automatic(problem, k)
+        return automatic_schedule(problem, k, pause=run.listen)
     fill = schedule is None
     if isinstance(schedule, Schedule):
         pace: FixedPace | AdaptivePace = FixedPace(schedule)
@@ -237,17 +237,12 @@ def _package(
     run.require(begun)
     problem, n = settings.problem, len(executed)
     answer = chain_fields(problem, [c.support for c in begun if c.support is not None])
-    cut = any(chain.stopped for chain in begun)
     ended = "the schedule was completed"
-    if cut:
-        ended = "time limit, in the middle of a temperature"
-    elif isinstance(steps, TimedPace) and steps.cut:
+    if isinstance(steps, TimedPace) and steps.cut:
         ended = "time limit"
-    record = run.record(ended)
-    record["interrupted"] |= cut
     return AnnealResult(
         **answer,
-        **record,
+        **run.record(ended),
         schedule=executed,
         general_position=problem.in_general_position,
         refreshes=sum(chain.refreshes for chain in begun),

@@ -69,7 +69,6 @@ class Chain:
             self.stopped = True
             return
         self.support = self.workspace.support
-        self.workspace.pause = self.run.pause
 
     def step(self, mu: float, tau: int) -> None:
         """Run τ sweeps at μ and measure."""
@@ -143,7 +142,9 @@ def run_chains(run: Run, chains: list[Chain], steps: Schedule | Pace) -> Schedul
     """
     if isinstance(steps, Schedule):
         run.map(lambda chain: chain.follow(steps), chains)
-        return steps
+        begun = max((len(chain.mean_energy) + chain.stopped for chain in chains), default=0)
+        n = max(1, min(len(steps), begun))  # an interrupted run has not begun all of them
+        return steps if n == len(steps) else Schedule(steps.mu[:n], steps.tau[:n], steps.name)
     executed: list[tuple[float, int]] = []
     run.map(Chain.begin, chains)
     step = steps.next(None)

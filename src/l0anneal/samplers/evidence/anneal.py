@@ -144,6 +144,10 @@ def evidence_anneal(
     max_messages = check_integer("max_messages", max_messages, 0)
     if noise_variance is not None:
         check_positive("noise_variance", noise_variance)
+    if schedule is not None and not isinstance(schedule, EvidenceSchedule):
+        raise ValueError(
+            f"schedule must be an EvidenceSchedule of an earlier run; got {schedule!r}"
+        )
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
     prior = Prior.of(rho)
@@ -228,6 +232,7 @@ class _Attempts:
         self.sweeps: list[int] = []
         self.settling: list[int] = []
         self.capped = False
+        self.out_of_time = False
 
     def executed(self, sampling: int) -> EvidenceSchedule:
         """Return the schedule that replays the run."""
@@ -244,7 +249,7 @@ class _Attempts:
         """Say why the run ended."""
         if best.state == "found":
             return "an exact representation was found"
-        if any(budget.exhausted for budget in self.budgets):
+        if self.out_of_time or any(budget.exhausted for budget in self.budgets):
             return "time limit"
         if best.state == "noise":
             return "the noise level was found and sampled"
@@ -325,7 +330,10 @@ class _Attempts:
             now = self.run.now()
             slower = min(2.0, (self.ends[1] - now) / max(now - began, 1e-9))  # as time allows
             tau = int(tau * slower)
-            if _believed(self.chains[-1]) or slower < 0.5 or tau < 2:
+            if _believed(self.chains[-1]):
+                break
+            if slower < 0.5 or tau < 2:
+                self.out_of_time = True
                 break
         return _best(self.chains)
 

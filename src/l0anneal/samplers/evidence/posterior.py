@@ -53,6 +53,7 @@ class Posterior:
         with suppress(RunStopped):  # the draws until then are counted
             self._sample(n_draws, budget)
         if self.counted == 0:
+            chain.workspace.pause = lambda: None  # one average, also of an interrupted run
             self._count()
         for total in (self.chosen, self.first, self.second, self.sizes):
             total /= self.counted

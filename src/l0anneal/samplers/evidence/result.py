@@ -129,6 +129,7 @@ class EvidenceResult(Result):
             "noise_variance": self.noise_variance,
             "inclusion_probability": {str(j): float(self.inclusion_probability[j]) for j in likely},
             "size_posterior": self.size_posterior.tolist(),
+            "schedule": self.schedule.to_dict(),
         }
 
     def plot(self) -> Figure:

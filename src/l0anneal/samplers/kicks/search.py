@@ -134,7 +134,7 @@ def kick_search_in(
     ended = "all kicks were made"
     if all(chain.exact for chain in begun):
         ended = "nothing of the signal is left"
-    elif any(chain.kicks < chain.n_kicks for chain in begun):
+    elif any(chain.kicks < chain.n_kicks and not chain.exact for chain in begun):
         ended = "time limit"
     return KickResult(
         **chain_fields(problem, [np.sort(chain.best) for chain in begun]),  # type: ignore[arg-type]

@@ -129,6 +129,8 @@ def population_anneal(
     tau = check_integer("tau", tau, 1)
     if not 0.0 < overlap < 1.0:
         raise ValueError(f"overlap must be a fraction between 0 and 1; got {overlap!r}")
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise ValueError(f"schedule must be a Schedule, such as Schedule.paper(); got {schedule!r}")
     if schedule is not None and mu_max is not None:
         raise ValueError("give a schedule or mu_max, not both: a schedule has its own end")
     if mu_max is not None:
@@ -145,24 +147,26 @@ def population_anneal(
         problem.make_ready()
         if schedule is None and mu_max is None:
             mu_max = temperature_range(problem, k, run.listen)[1] / problem.unit_energy
+        each = 0.0
         if run.time_limit is not None:
-            population = _affordable(run, problem, k, population)
+            each = _seconds_of_a_sweep(run, problem, k)
+            population = min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
+        pace = _Pace(run, each * population)
         cooled = _Population(Replicas(run, problem, k, population), keep_samples)
         with suppress(RunStopped):  # temperatures completed until then are in the record
             if schedule is not None:
                 run.expect(len(schedule))
-                _follow(run, cooled, schedule)
+                _follow(pace, cooled, schedule)
             else:
                 assert mu_max is not None
-                _by_overlap(run, cooled, mu_max, overlap, tau)
+                _by_overlap(pace, cooled, mu_max, overlap, tau)
         run.require(cooled.mus)
         name = schedule.name if schedule else "overlap"
         return _package(run, cooled, name, polish)
 
 
-def _follow(run: Run, cooled: _Population, schedule: Schedule) -> None:
+def _follow(pace: _Pace, cooled: _Population, schedule: Schedule) -> None:
     """Cool along a schedule, with fewer sweeps where time is short."""
-    pace = _Pace(run)
     for a, (mu, tau) in enumerate(schedule):
         tau = pace.sweeps(tau, len(schedule) - a)
         if tau == 0:
@@ -171,9 +175,8 @@ def _follow(run: Run, cooled: _Population, schedule: Schedule) -> None:
         cooled.step(mu, tau)
 
 
-def _by_overlap(run: Run, cooled: _Population, mu_max: float, overlap: float, tau: int) -> None:
+def _by_overlap(pace: _Pace, cooled: _Population, mu_max: float, overlap: float, tau: int) -> None:
     """Cool by steps that keep the effective sample size."""
-    pace = _Pace(run)
     cooled.step(0.0, pace.sweeps(tau, 100))
     while cooled.mu < mu_max:
         mu = cooled.next_mu(mu_max, overlap)
@@ -188,12 +191,7 @@ def _by_overlap(run: Run, cooled: _Population, mu_max: float, overlap: float, ta
 def _package(run: Run, cooled: _Population, name: str, polish: bool) -> PopulationResult:
     """Put the record of the population into a result."""
     problem = cooled.replicas.problem
-    best = cooled.best
-    if polish and not run.stopped:
-        workspace = run.workspace(problem, best.size)
-        workspace.begin_at(best)
-        workspace.descend()
-        best = workspace.support
+    best = run.polished(problem, cooled.best) if polish else cooled.best
     series: dict[str, Any] = {name: np.array(values) for name, values in cooled.record.items()}
     return PopulationResult(
         **fitted(problem, best),
@@ -210,34 +208,33 @@ def _package(run: Run, cooled: _Population, name: str, polish: bool) -> Populati
 class _Pace:
     """How many sweeps there is time for at each of the temperatures that are left."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, seconds: float) -> None:
+        self.run, self.seconds = run, seconds  # of a sweep of the whole population, at first
         self.last: tuple[float, int] | None = None
 
     def sweeps(self, at_most: int, n_temperatures: float) -> int:
-        """Return 0 when the time is up; 1 the first time, when the speed is not known."""
+        """Return 0 when the time is up, but at least 1 for the first temperature."""
         if self.run.time_limit is None:
             return at_most
         now = self.run.now()
-        n = 1
         if self.last is not None:
-            each = (now - self.last[0]) / self.last[1]
-            left = self.run.deadline - now
-            n = 0 if left < each else max(1, min(at_most, int(left / (each * n_temperatures))))
+            self.seconds = (now - self.last[0]) / self.last[1]
+        left = self.run.deadline - now
+        n = max(1, min(at_most, int(left / max(1e-9, self.seconds * n_temperatures))))
+        if self.last is not None and left < self.seconds:
+            n = 0
         self.last = now, max(n, 1)
         return n
 
 
-def _affordable(run: Run, problem: SparseProblem, k: int, population: int) -> int:
-    """How many replicas there is time for, by the speed of a few of them at μ = 0, the slowest."""
-    assert run.time_limit is not None
+def _seconds_of_a_sweep(run: Run, problem: SparseProblem, k: int) -> float:
+    """Time a sweep of one replica at μ = 0, where sweeps take longest."""
     n_pilots = 2 * run.n_threads
     pilots = Replicas(run.part(random_state=0), problem, k, n_pilots)
     pilots.sweep(0.0, 1)  # makes the threads' tableaus
     began = run.now()
     pilots.sweep(0.0, 1)
-    each = (run.now() - began) / n_pilots
-    return min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
+    return (run.now() - began) / n_pilots
 
 
 @cache

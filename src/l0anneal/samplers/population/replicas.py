@@ -110,6 +110,7 @@ class Replicas:
             self.states[cut],
             mu,
             n_sweeps,
+            self._first.chunk,
             direct,
             self.energies[cut],
             self.mean_energies[cut],

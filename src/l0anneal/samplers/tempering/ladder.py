@@ -43,13 +43,13 @@ class ReplicaLadder:
         least: int,
         most: int,
         mu: Floats,
-        survey_sweeps: int,
     ) -> None:
         self.run, self.problem, self.least, self.most = run, problem, least, most
         problem.make_ready()
         self._rng = np.random.default_rng(run.stream("temper exchange"))
         self._n_streams = 0
         self.n_sizes = most - least + 1
+        self.weights = np.zeros((mu.size, self.n_sizes))
         self.best: list[NDArray[np.int64] | None] = [None] * self.n_sizes
         self.lowest = np.full(self.n_sizes, np.inf)
         starts = []
@@ -57,11 +57,9 @@ class ReplicaLadder:
             workspace = run.workspace(problem, most)
             rng = np.random.default_rng(run.stream("temper start", a))
             workspace.fill(most, rng.permutation(problem.n_columns))  # names the rank if too small
-            starts.append(workspace.tableau.inside[:size].copy())
+            starts.append(workspace.inside_columns[:size].copy())
         self._place(mu, starts)
-        self._survey(survey_sweeps)
-        self.weights = self._guess(mu)
-        self._clear_learning()
+        self.survey(0)
 
     def _place(self, mu: Floats, supports: list[NDArray[np.int64]]) -> None:
         """Put a replica with the given support on each rung."""
@@ -199,11 +197,11 @@ class ReplicaLadder:
 
     # ------------------------------------------------------------ the weights of sizes
 
-    def _survey(self, n_sweeps: int) -> None:
-        """Estimate log G_k(μ) for all sizes by short annealings at some of them.
+    def survey(self, tau: int) -> None:
+        """Weigh the sizes by an estimate of log G_k(μ), from short annealings at some of them.
 
         Thermodynamic integration gives the log G of each annealing. Its difference from log C(N, k) is
-        smooth in k and μ and is interpolated. Without sweeps that difference counts as zero.
+        smooth in k and μ and is interpolated. With τ = 0 that difference counts as zero.
         """
         n, top = self.problem.n_columns, float(self.mu[-1])
         every = np.arange(self.least, self.most + 1)
@@ -212,17 +210,22 @@ class ReplicaLadder:
         grid = np.geomspace(0.025, 1, SURVEY_TEMPERATURES - 1 - lead_in.size)
         self._grid = np.concatenate(([0.0], lead_in, grid)) * top
         self._surveyed = np.zeros((self._grid.size, self.n_sizes))
-        if self.n_sizes == 1 or top == 0.0 or n_sweeps == 0:
-            return
+        if self.n_sizes > 1 and top > 0.0 and tau > 0:
+            self._surveyed = self._cooled_log_g(every, tau)
+        self.weights = self._guess(self.mu)
+        self._clear_learning()
+
+    def _cooled_log_g(self, every: NDArray[np.int64], tau: int) -> Floats:
+        """Log G_k(μ) − log C(N, k) on the survey's grid, for every size."""
         some = np.unique(np.linspace(self.least, self.most, SURVEYED_SIZES).round().astype(int))
         mu = self._grid / self.problem.unit_energy
         found = []
         for k in some:
-            energies = self._cooled_energies(int(k), mu, n_sweeps)
+            energies = self._cooled_energies(int(k), mu, tau)
             found.append(-PchipInterpolator(mu, energies).antiderivative()(mu))
-        self._surveyed = PchipInterpolator(some, np.stack(found, axis=1), axis=1)(every)
+        return np.asarray(PchipInterpolator(some, np.stack(found, axis=1), axis=1)(every))
 
-    def _cooled_energies(self, k: int, mu: Floats, n_sweeps: int) -> list[float]:
+    def _cooled_energies(self, k: int, mu: Floats, tau: int) -> list[float]:
         """Mean energies of one short annealing, in the caller's units."""
         seed = seed_of(self.run.stream("temper survey", k))
         order, flips = stream_of(seed, "annealing chain", 0).spawn(2)
@@ -232,7 +235,7 @@ class ReplicaLadder:
         mover = Mover(workspace, stream(flips))
         means = []
         for value in mu:
-            sweeps = mover.at(value * self.problem.unit_energy, n_sweeps)
+            sweeps = mover.at(value * self.problem.unit_energy, tau)
             sweeps.all()
             means.append(float(workspace.to_energy(sweeps.energies.mean())))
         return means

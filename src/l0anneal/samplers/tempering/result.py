@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,6 +174,12 @@ class TemperResult(Result):
         return xr.DataArray(
             self.sampled_supports, dims=("sweep", "mu", "slot"), coords={"mu": self.ladder}
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data that JSON can hold."""
+        names = ("n_sweeps", "n_pilot", "n_burn_in", "survey_tau", "n_replicas", "refusals")
+        own = {"ladder": self.ladder.tolist(), "best_energies": self.best_energies.tolist()}
+        return super().to_dict() | own | {name: getattr(self, name) for name in names}
 
     def _lines(self) -> list[tuple[str, str]]:
         low = f"{self.exchange_rate.min():.2f}" if self.exchange_rate.size else "none"

@@ -154,9 +154,7 @@ def temper(
         else:
             run.expect(counts.n_pilot + counts.n_burn_in + counts.n_sweeps)
         first = _first_ladder(run, problem, most, counts, mu_max) if given is None else given
-        rungs = ReplicaLadder(
-            run, problem, least, most, first * problem.unit_energy, counts.survey_tau
-        )
+        rungs = ReplicaLadder(run, problem, least, most, first * problem.unit_energy)
         series = _Series(keep_samples)
         with suppress(RunStopped):  # the averaged sweeps until then are in the series
             _run(run, rungs, given is None, counts, series)
@@ -196,7 +194,7 @@ def _afford(
     """Lower the numbers that a time limit does not allow, by the speed of one sweep at μ = 0."""
     assert run.time_limit is not None
     began = run.now()
-    one = ReplicaLadder(run.part(random_state=0), problem, most, most, np.array([0.0]), 0)
+    one = ReplicaLadder(run.part(random_state=0), problem, most, most, np.array([0.0]))
     one.round()
     seconds = run.now() - began
     if tune and counts.n_replicas is None:
@@ -208,7 +206,8 @@ def _afford(
 
 
 def _run(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts, series: _Series) -> None:
-    """The pilot run, the burn-in and the averaged sweeps."""
+    """The survey, the pilot run, the burn-in and the averaged sweeps."""
+    rungs.survey(counts.survey_tau)
     _pilot(run, rungs, tune, counts)
     if run.time_limit is not None:
         counts.n_burn_in = counts.n_pilot // 5
@@ -392,11 +391,8 @@ def _best(run: Run, rungs: ReplicaLadder, polish: bool) -> tuple[NDArray[np.int6
     for i, support in enumerate(rungs.best):
         if support is None:  # a size that was never seen
             continue
-        if polish and not run.stopped:
-            workspace = Workspace(problem, support.size)
-            workspace.begin_at(support)
-            workspace.descend()
-            support = workspace.support
+        if polish:
+            support = run.polished(problem, support)
         fit = fitted(problem, support)
         supports[i, : support.size], energies[i], coefs[i] = support, fit["energy"], fit["coef"]
     return supports, energies, coefs
