@@ -9,8 +9,9 @@ A public sampler checks its arguments and then works inside a run::
         return MyResult(..., **run.record("all kicks were made"))
 
 Chains call ``run.pause()`` between kernel calls, at most some hundredths of a second apart, and ask
-``run.over`` whether to begin another step. Everything else follows from that: time limits, interrupts
-that keep the best so far, and errors in one thread that stop the others.
+``run.over`` whether to begin another step. Everything else follows from that: time limits,
+interrupts that keep the best result so far, and the end of all threads after an error in one of
+them.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ OnInterrupt = Literal["raise", "return"]
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-MARGIN = 0.03  # part of a time limit that is kept for packing up the result
-GRACE = 0.1  # seconds over the limit, or a tenth of it, before a step is cut short in its middle
+MARGIN = 0.03  # fraction of a time limit that is reserved for assembling the result
+GRACE = 0.1  # seconds (or a tenth, if more) over the limit before a step is interrupted
 
 
 class RunStopped(Exception):
@@ -63,16 +64,16 @@ class _Shared:
 
 
 class Run:
-    """The frame of one call of a sampler.
+    """The context of one call of a sampler.
 
     Parameters
     ----------
     time_limit : float, optional
-        Wall-clock seconds of the whole call; compilation of kernels is not counted.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels.
     n_jobs : int, optional
-        Threads (−1: all cores). No result depends on it.
+        Number of threads (−1: all cores). Results must not depend on it.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. The same seed gives the same result; None draws a new one.
     progress : bool
         Show a progress bar on stderr.
     on_interrupt : {"raise", "return"}
@@ -179,7 +180,7 @@ class Run:
     ) -> Run:
         """Return a run inside this one, with the same clock, interrupts and progress bar.
 
-        A sampler that calls another one hands it such a part, which need not be entered.
+        A sampler that calls another one passes it such a part. No ``with`` is needed for a part.
 
         Parameters
         ----------
@@ -241,7 +242,7 @@ class Run:
             raise RunStopped
 
     def listen(self) -> None:
-        """Raise `RunStopped` if the run was stopped; for work without which there is no result."""
+        """Raise `RunStopped` if the run was stopped; for work that no time limit may cut short."""
         if self.stopped:
             raise RunStopped
 
@@ -315,7 +316,7 @@ class Run:
     def record(self, ended: str) -> dict[str, Any]:
         """Return what every result says of its run, as fields of a result.
 
-        ``ended`` tells why the run ended if neither Ctrl-C nor the time limit ended it.
+        ``ended`` says why the run ended; it is replaced if Ctrl-C ended the run.
         """
         if self.interrupted:
             ended = "interrupted by the user"
@@ -328,10 +329,10 @@ class Run:
 
 
 class Budget:
-    """An allowance of steps: until a deadline, or, when a run is replayed, a number of them.
+    """An allowance of steps: until a deadline or, if a run is replayed, a given number.
 
-    The result's schedule records the steps that were used. Given back as ``replay``, they make the same
-    run again, whatever the clock says.
+    The result's schedule records the steps that were used. Passed as ``replay``, they make the same
+    run again, however long it takes.
     """
 
     def __init__(self, run: Run, end: float, replay: int | None) -> None:
