@@ -29,6 +29,8 @@ def solve(
 ) -> KickResult | EvidenceResult:
     """Find the best columns for a signal, with a sampler and settings that suit the problem.
 
+    No intercept is fitted: subtract the means of the columns and of the signal if you need one.
+
     Parameters
     ----------
     problem : SparseProblem
