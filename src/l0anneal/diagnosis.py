@@ -1,13 +1,13 @@
-"""Functions that tell how far a result can be trusted, with theory for comparison.
+"""Judge how far a result can be trusted, and compare it with theory.
 
-The energy of a run does not show whether it is trapped, and heating it back does not tell either: above
-the transition the metastable branch *is* equilibrium. Independent chains tell. With the coefficients x_a
-of chain a,
+The energy of a run does not show whether the run is trapped. Heating it again does not show it
+either, because above the transition the metastable branch *is* the equilibrium. A comparison of
+independent chains does. With the coefficients x_a of chain a,
 
     D = ⟨‖x_a − x_b‖²⟩ / 2N over pairs of chains,      Q = ⟨‖x_a‖²⟩ / N,
 
-the *disagreement* D/Q vanishes where all chains find the same signal and is of order one where each of
-them is trapped by itself.
+the *disagreement* D/Q is zero if all chains find the same coefficients, and of order one if each
+chain is trapped in a different support.
 """
 
 from __future__ import annotations
@@ -37,34 +37,40 @@ from l0anneal.samplers.tempering.result import TemperResult
 
 __all__ = ["Diagnosis", "diagnose", "disagreement"]
 
-AGREE, DISAGREE = 0.02, 0.2  # of the disagreement D/Q
-EXACT = 1e-10  # of the signal's energy
+AGREE, DISAGREE = 0.02, 0.2  # limits of the disagreement D/Q
+EXACT = 1e-10  # as a fraction of the signal's energy
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` found; ``print`` it.
+    """The verdict of `diagnose`, with reasons and advice; ``print`` shows all of them.
 
     Attributes
     ----------
     verdict : {"exact", "agreed", "doubtful", "trapped", "unknown"}
-        exact: fewer columns than samples represent the signal. agreed: independent chains found the
-        same coefficients. trapped: they did not. doubtful: something in between, or the sampler's own
-        tests speak against the result. unknown: there is only one chain.
+        exact: the columns, fewer than there are samples, fit the signal exactly. agreed:
+        independent chains found the same coefficients, or the sampler's own checks passed. trapped:
+        the chains found different coefficients, or evidence annealing found no clear noise level.
+        doubtful: the chains nearly agree, or the sampler's own checks failed. unknown: there is
+        only one chain, so that nothing can be compared.
     disagreement : float
-        D/Q of the chains; NaN for a single one.
+        By how much the chains differ: 0 if they found the same coefficients, 1 if they have nothing
+        in common; NaN if there is only one chain. It is the D/Q of the printed reasons.
     hysteresis : float
-        By how much the cooling lagged behind the heating back, at most, as a fraction of the
-        distortion; NaN if the problem was not given.
+        The largest excess of the distortion during cooling over that when the run is heated again,
+        as a fraction of the latter; NaN if the problem was not given, or if the result is not from
+        `anneal`.
     fell_behind : float
-        Temperature below which the run lagged; NaN if it did not, or if that is not known.
+        The temperature below which this excess is significant, so that the run was no longer in
+        equilibrium; NaN if it never is, or if this is not known.
     distortion, theory_distortion : float
-        ε of the run, and the least one that replica theory (replica symmetric, at freezing) gives for k
-        columns of a random dictionary of the same shape and a signal without structure.
+        The distortion ε of the run, and the smallest one that theory predicts for k columns of a
+        random dictionary of the same shape and a signal without structure (replica symmetric, at
+        the freezing temperature).
     reasons, advice : tuples of str
-        The verdict's reasons, and what to do next.
+        The reasons for the verdict, and what to do next.
     """
 
     verdict: str
@@ -98,11 +104,11 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
     Parameters
     ----------
     result : AnnealResult, KickResult, EvidenceResult, PopulationResult or TemperResult
-        What a sampler returned.
+        The result that a sampler returned.
     problem : SparseProblem, optional
-        The problem that was solved. If it is given, a single chain gets a second one for comparison,
-        and an annealing is heated back to see where it fell out of equilibrium; this takes about as long
-        as the run did.
+        The problem that was solved. If it is given, a second chain is run where there is only one,
+        and a result of `anneal` is heated again to see where it fell out of equilibrium. This takes
+        about as long as the run did.
 
     Returns
     -------
@@ -120,7 +126,7 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
 
 
 def disagreement(coefs: Floats) -> float:
-    """Return D/Q of the chains' coefficient vectors, the rows; NaN for fewer than two.
+    """Return D/Q of chains whose coefficient vectors are the rows; NaN for fewer than two.
 
     Examples
     --------
@@ -250,7 +256,7 @@ class _Findings:
         )
 
     def _compare_with_theory(self) -> float:
-        """Compare with a signal without structure; return the distortion of theory."""
+        """Compare with theory for a signal without structure; return its distortion."""
         result = self.result
         n, m, k = result.n_columns, result.n_samples, result.support.size
         theory = _noise_limit(m / n, k / n, result.signal_energy / m)
@@ -271,7 +277,7 @@ class _Findings:
 
 
 def _heated_back(result: AnnealResult, problem: SparseProblem) -> dict[str, Any]:
-    """Heat along the schedule from where the run ended, and compare with the way down."""
+    """Heat the final support along the reversed schedule, and compare with the cooling."""
     steps = [
         (mu, tau, energy)
         for (mu, tau), energy in zip(result.schedule, result.mean_energy[0])
@@ -306,7 +312,7 @@ def _heated_back(result: AnnealResult, problem: SparseProblem) -> dict[str, Any]
 
 
 def _lag(down: Floats, up: Floats, least: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return by how much the cooling lags, as a part of the energy, and where that is significant.
+    """Return by how much the cooling lags, as a fraction, and where that is significant.
 
     Both means fluctuate, so neighbouring temperatures are averaged. Energies below ``least`` count as
     ``least``.
@@ -322,7 +328,7 @@ def _lag(down: Floats, up: Floats, least: float) -> tuple[Floats, NDArray[np.boo
 
 
 def _noise_limit(alpha: float, rho: float, mean_square: float) -> float:
-    """Return the least distortion of a structureless signal by replica theory, or NaN."""
+    """Return the smallest distortion that theory predicts for a structureless signal, or NaN."""
     from l0anneal.theory import ReplicaSymmetric
 
     if not 0 < rho < min(alpha, 1.0) or not mean_square > 0:

@@ -29,23 +29,27 @@ def solve(
 ) -> KickResult | EvidenceResult:
     """Find the best columns for a signal, with a sampler and settings that suit the problem.
 
+    No intercept is fitted: subtract the means of the columns and of the signal if you need one.
+
     Parameters
     ----------
     problem : SparseProblem
         The dictionary A and the signal y.
     n_nonzero : int, optional
-        k, the number of columns. If it is not given, evidence annealing finds how many columns matter
-        and how sure each of them is.
+        k, the number of columns. If it is not given, evidence annealing finds how many columns
+        matter and how certain each of them is.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. With k the run fills
-        them, 2 by default: more time, less distortion. It ends earlier if nothing of the signal is left.
-        Without k it ends as soon as the columns are found.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels. If k
+        is given, the run uses all of this time, 2 seconds by default, and finds better columns the
+        longer it takes; it ends early only if the columns fit the signal exactly. If k is not
+        given, the run ends as soon as the columns are found.
     n_jobs : int, optional
-        With k: the number of threads, each with a chain of its own (−1: all cores). Unlike elsewhere in
-        this package it changes the result: more threads, more chains.
+        The number of threads (−1: all cores). If k is given, each thread runs a chain of its own,
+        so that here, unlike elsewhere in this package, the result depends on ``n_jobs``.
     random_state : None, int, SeedSequence or Generator
-        With k, the result's ``n_kicks`` and ``seed``, given to `kick_search`, replay the run exactly;
-        without k, its ``schedule`` and ``seed``, given to `evidence_anneal`, do.
+        Seed of the random numbers; None draws a new one. To replay a run exactly, use `kick_search`
+        with the result's ``seed``, ``n_kicks`` and as many chains if k was given, and
+        `evidence_anneal` with the result's ``seed`` and ``schedule`` if not.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
@@ -54,8 +58,8 @@ def solve(
     Returns
     -------
     KickResult or EvidenceResult
-        With or without k. Both have ``support``, ``coef``, ``distortion``, ``summary()`` and ``plot()``,
-        and can be given to `diagnose`.
+        A `KickResult` if k was given, and an `EvidenceResult` if not. Both have ``support``,
+        ``coef``, ``distortion``, ``summary()`` and ``plot()``, and can be passed to `diagnose`.
 
     Examples
     --------

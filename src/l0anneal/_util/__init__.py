@@ -1,1 +1,1 @@
-"""Small tools that every room uses; they import nothing else of the package."""
+"""Small tools that every room uses; they import nothing else from the package."""

@@ -1,4 +1,4 @@
-"""Results in files: a dataclass as arrays and one JSON header in an ``.npz`` file, never as a pickle."""
+"""Save a dataclass as arrays and a JSON header in an ``.npz`` file, and load it; no pickles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Saved = TypeVar("Saved")
 def save(record: Any, path: str | PathLike[str]) -> None:
     """Write a dataclass to a file; `load` returns an equal one, bit for bit.
 
-    Fields may be arrays, mappings or tuples of arrays, objects with ``to_dict`` and ``from_dict``, and
-    what JSON knows.
+    Fields may be arrays, mappings or tuples of arrays, objects with ``to_dict`` and ``from_dict``,
+    and anything that JSON can represent.
     """
     header: dict[str, Any] = {"format": f"l0anneal.{type(record).__name__}/{FORMAT}"}
     arrays: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""One BLAS thread where bits matter: splitting a product over threads may change its last digit."""
+"""Limit BLAS to one thread, because splitting a product over threads may change its last digit."""
 
 import threading
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ __all__ = ["check_choice", "check_integer", "check_positive", "check_time_limit"
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return an integer argument, or raise ValueError if it is none or out of range."""
+    """Return an integer argument, or raise ValueError if it is no integer or out of range."""
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_integer or value < least or (most is not None and value > most):
         allowed = f"≥ {least}" if most is None else f"between {least} and {most}"

@@ -1,4 +1,4 @@
-"""How many supports there are."""
+"""The number of supports."""
 
 import math
 
@@ -6,5 +6,5 @@ __all__ = ["log_choose"]
 
 
 def log_choose(n: int, k: int) -> float:
-    """Log of the number of ways to choose k of n."""
+    """Return the log of the number of ways to choose k of n."""
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -46,7 +46,7 @@ def _options(
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; an error of the caller prints one line on stderr and exits with code 2."""
+    """Run the command line; a user error prints one line on stderr and exits with 2."""
     try:
         code = app(args, standalone_mode=False)
     except (ValueError, OSError, ArithmeticError, ConvergenceError) as error:

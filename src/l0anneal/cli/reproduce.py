@@ -63,7 +63,7 @@ def reproduce_command(
 ) -> None:
     """Run the paper's experiments again and report what agrees.
 
-    Finished tasks are kept, so the same command goes on where an earlier one stopped.
+    Finished tasks are kept, so the same command continues where an earlier one stopped.
 
     Example: l0anneal reproduce easy slow --quick --out look -j 2
     """

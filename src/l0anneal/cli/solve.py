@@ -145,7 +145,7 @@ def anneal_command(
 
 
 def _check_outputs(out: Path | None, plot: Path | None) -> None:
-    """Check the output files before the work is done, not after."""
+    """Check before the run starts that the output files can be written."""
     for path in (out, plot):
         if path is not None and not path.absolute().parent.is_dir():
             raise ValueError(f"{path}: its directory does not exist")

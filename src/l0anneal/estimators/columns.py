@@ -1,4 +1,4 @@
-"""Checks of columns that the regressor and the path share, in scikit-learn's words."""
+"""Checks of columns shared by the regressor and the path, in scikit-learn's terms."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _indices_by_name(given: NDArray[Any], names: Iterable[str] | None) -> Indice
 
 
 def check_free_columns(name: str, k: Any, design: Design) -> int:
-    """Return how many columns remain to be chosen beside the forced ones, or raise ValueError."""
+    """Return how many columns remain to be chosen besides the forced ones, or raise ValueError."""
     n_forced, n_columns = design.forced.size, design.n_columns
     check_integer(name, k, 0)
     if not n_forced <= k <= n_columns:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CRITERIA", "choose_size", "criteria_of"]
 
 CRITERIA = ("evidence", "bic", "ebic", "cv")
-PERFECT = 1e-20  # a residual below this part of ‖y‖² is rounding, and log RSS stops there
+PERFECT = 1e-20  # residuals below this fraction of ‖y‖² are rounding errors: log RSS stops here
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -33,9 +33,10 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     path : SubsetPath
         The best support of each size.
     criterion : {"evidence", "bic", "ebic", "cv"}
-        The size of the lowest criterion is chosen; for "cv" the smallest size whose error is within one
-        standard error of the lowest. BIC ignores how many columns there were to choose from, and
-        chooses too many where there are many; "ebic" and "evidence" take it into account.
+        The size with the lowest value of the criterion is chosen. For "cv", it is the smallest size
+        whose error is within one standard error of the lowest error. "bic" ignores how many columns
+        there were to choose from, and chooses too many if there were many; "ebic" and "evidence"
+        take this number into account.
 
     Returns
     -------
@@ -84,8 +85,8 @@ def _log_evidence(design: Design, support: Indices) -> float:
     """Return the log marginal likelihood of a support up to a constant.
 
     The model is that of `l0anneal.evidence_anneal`: the coefficients of the unit-norm columns are
-    integrated out under a Gaussian of variance T/λ. The best noise variance is T = 2E_λ/m, and λ is the
-    best of a fine grid.
+    integrated out under a Gaussian of variance T/λ. The noise variance is the best one, T = 2E_λ/m,
+    and λ is the best value on a fine grid.
     """
     problem = design.counted()
     m, total = problem.n_samples, problem.signal_energy or 1.0

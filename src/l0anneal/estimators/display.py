@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SubsetPathDisplay"]
 
-NAMED = 8  # coefficients with a name at the right margin
+NAMED = 8  # largest number of coefficients that are named at the right margin
 TITLES = {
     "evidence": "evidence, −2 log p(y, support)",
     "bic": "BIC",
@@ -31,23 +31,23 @@ TITLES = {
 class SubsetPathDisplay:
     """Three panels over the number of columns: distortion, criterion, coefficients.
 
-    Make it by `from_path`, as scikit-learn's displays.
+    Use `from_path` to create a display, as with the displays of scikit-learn.
 
     Parameters
     ----------
     path : SubsetPath
-        What to draw.
+        The path to draw.
     criterion : {"evidence", "bic", "ebic", "cv"}
-        What chooses the size in the middle panel.
+        The criterion in the middle panel, which chooses the size.
 
     Attributes
     ----------
     axes_ : tuple of three matplotlib Axes
-        Where it was drawn.
+        The axes of the three panels.
     figure_ : matplotlib Figure
-        Where those are.
+        The figure that contains the axes.
     chosen_ : int
-        The size chosen.
+        The chosen number of columns.
 
     Examples
     --------
@@ -77,9 +77,10 @@ class SubsetPathDisplay:
         Parameters
         ----------
         path : SubsetPath
-            From `subset_path`.
+            The path to draw, from `subset_path`.
         criterion : {"evidence", "bic", "ebic", "cv"}, optional
-            By default "cv" if the path has it, and otherwise "evidence".
+            The criterion that chooses the size; by default "cv" if the path was cross-validated,
+            and otherwise "evidence".
         axes : three matplotlib Axes, optional
             Where to draw; by default in a new figure.
         """
@@ -120,7 +121,7 @@ class SubsetPathDisplay:
             color=COLORS["orange"],
             label="leave one out, support fixed\n(too low: blind to the selection)",
         )
-        # sizes that fit to the last bit would stretch a logarithmic axis to nothing
+        # an exact fit would stretch a logarithmic axis until nothing else can be seen
         if 30 * squared.min() < squared.max() < 1e12 * squared.min():
             ax.set_yscale("log")
         else:
@@ -174,7 +175,7 @@ class SubsetPathDisplay:
                 else {"color": "0.75", "lw": 0.8, "zorder": 1}
             )
             held = path.coefs[:, j]
-            # from the last zero before it is there, so that a line begins where a column comes in
+            # include the zero before a column enters, so that its line begins at the axis
             near = np.convolve(held != 0, [1, 1, 1], "same") > 0
             ax.plot(path.sizes, np.where(near, held, np.nan), **style)
         ax.plot([], [], color=COLORS["blue"], lw=1.2, label=f"among the chosen {self.chosen_}")
@@ -190,7 +191,7 @@ class SubsetPathDisplay:
         ax.legend(frameon=False, fontsize=8, loc="upper left", ncols=2)
 
     def _name(self, ax: Any, columns: list[int]) -> None:
-        """Names at the right margin, moved apart where they would overlap."""
+        """Write names at the right margin, moved apart where they would overlap."""
         path = self.path
         ends = path.coefs[-1]
         low, high = ax.get_ylim()

@@ -34,27 +34,32 @@ class SubsetPath(Record):
     Attributes
     ----------
     sizes : ndarray of shape (n_sizes,)
-        Numbers of columns, ascending by one; the first is that of the columns always included.
+        Numbers of columns, in steps of one. The first is the number of columns that are always
+        included.
     supports : tuple of ndarrays
-        The columns chosen at each size, sorted, with those always included.
+        The columns chosen at each size, sorted, including those that are always included.
     energies : ndarray of shape (n_sizes,)
-        ½‖y − Xβ − β₀‖² (with weighted rows, and with ½α‖β‖² if there is a ridge); it never rises.
+        ½‖y − Xβ − β₀‖² at each size, which never increases with the size. Rows are weighted if
+        there are weights, and ½α‖β‖² is added if there is a ridge penalty.
     coefs, intercepts : ndarrays of shape (n_sizes, n_columns) and (n_sizes,)
         Least squares on each support.
     criteria : dict of str to ndarray
-        By size, the lower the better: ``"evidence"`` (−2 log marginal likelihood of the support, with
-        the best slab and noise variance and the prior of its size), ``"bic"``, ``"ebic"`` (which takes
-        into account how many columns there were to choose from) and, if asked for, ``"cv"``.
+        The criteria at each size; lower is better. They are ``"evidence"`` (−2 log marginal
+        likelihood of the support, with the best noise variance and the best variance of the
+        coefficients, and including a prior on the size), ``"bic"``, ``"ebic"`` (which takes into
+        account how many columns there were to choose from) and, if cross-validation was asked for,
+        ``"cv"``, the mean squared error on held-out rows.
     cv_error : ndarray or None
-        Standard error over the folds of ``criteria["cv"]``.
+        Standard error of ``criteria["cv"]``, from the spread over the folds.
     leave_one_out : ndarray
-        Mean squared error of leaving each row out with the support kept fixed. It ignores the selection
-        and is therefore too low; it never chooses the size.
+        Mean squared leave-one-out error with the support kept fixed. It is too low, because it
+        ignores that the support was selected on the same rows, and no criterion uses it.
     n_samples : float
         The number of rows, or the sum of their weights.
     steps : tuple of int
-        Steps of the search and of each fold's; given to `subset_path` with the seed, they replay a
-        run with a time limit exactly. −1 stands for a search that was not cut short.
+        Numbers of steps of the search on all rows and of the search in each fold; −1 stands for a
+        search that was not cut short. Passed to `subset_path` together with the seed, they replay a
+        run with a time limit exactly.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
     """
@@ -73,7 +78,7 @@ class SubsetPath(Record):
 
     @property
     def distortions(self) -> Floats:
-        """Energy per sample."""
+        """The energies divided by the number of samples."""
         return self.energies / self.n_samples
 
     def support(self, size: int) -> Indices:
@@ -154,7 +159,7 @@ def subset_path(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> SubsetPath:
-    """Find the best columns for each size up to ``max_nonzero`` in one run through the sizes.
+    """Find the best columns for each size up to ``max_nonzero`` in one run.
 
     Parameters
     ----------
@@ -163,14 +168,14 @@ def subset_path(
     y : array of shape (M,)
         The target.
     max_nonzero : int
-        The largest size, including the columns always included. The path ends earlier if there are not
-        so many linearly independent columns.
+        The largest number of columns, including those that are always included. The path ends
+        earlier if there are fewer linearly independent columns.
     fit_intercept : bool
         Whether to fit an intercept, which does not count as a column.
     always_include : array of indices, a mask, or names of columns of a DataFrame, optional
-        Columns of every support.
+        Columns that are part of every support.
     alpha : float
-        Ridge: adds ½α‖β‖² to the energy.
+        Ridge penalty: ½α‖β‖² is added to half the squared error.
     sample_weight : array of shape (M,), optional
         A row of weight w counts as w rows.
     cv : int, splitter or iterable of (train, test), optional
@@ -180,12 +185,13 @@ def subset_path(
         Wall-clock seconds of the whole call, folds included, without the compilation of kernels. The
         first pass through the sizes, of the path and of each fold, is always made.
     steps : tuple of int, optional
-        ``path.steps`` of an earlier run with a time limit, which with that run's seed replays it
-        exactly. Give it in place of the limit.
+        The ``steps`` of an earlier path with a time limit. Together with the seed of that run they
+        replay it exactly. Give them in place of the time limit.
     n_jobs : int
         Number of threads that the folds run in (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result for
+        any ``n_jobs``. None draws a new seed, which the path stores as ``seed``.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
@@ -246,7 +252,7 @@ def subset_path_in(
     steps: tuple[int, ...] | None = None,
     names: tuple[str, ...] | None = None,
 ) -> SubsetPath:
-    """Search inside a run that has begun; arguments are checked already."""
+    """Search inside a run that has begun, with arguments that have been checked."""
     folds = folds or []
     if steps is not None and len(steps) != 1 + len(folds):
         raise ValueError(f"steps needs {1 + len(folds)} numbers, one a search; got {len(steps)}")
@@ -304,7 +310,7 @@ def _packing_seconds(run: Run, design: Design, free: int) -> float:
 def _fields(design: Design, supports: list[Indices]) -> dict[str, Any]:
     """Return everything that follows from the supports, as fields of a `SubsetPath`."""
     solved = [design.solve(support) for support in supports]
-    energies = np.minimum.accumulate([energy for _, _, energy in solved])  # but for rounding
+    energies = np.minimum.accumulate([energy for _, _, energy in solved])  # identity up to rounding
     chosen = [np.union1d(design.forced, design.candidates[support]) for support in supports]
     return {
         "sizes": design.forced.size + np.arange(len(supports)),
@@ -346,7 +352,7 @@ def _fold_errors(
     part = run.part(seconds, random_state=int(words[0]) << 32 | int(words[1]), n_threads=1)
     found = _search(part, design, min(largest, design.most), n_steps)
     errors = np.empty(largest + 1)
-    for size in range(largest + 1):  # where a fold has fewer columns to offer, its largest support
+    for size in range(largest + 1):  # a fold with a lower rank uses its largest support
         support = found.supports[min(size, len(found.supports) - 1)]
         coef, intercept, _ = design.solve(support)
         used = np.flatnonzero(coef)

@@ -28,9 +28,9 @@ __all__ = ["AnnealedSparseCoder", "sparse_encode"]
 
 Floats = NDArray[np.float64]
 
-BLOCK = 32  # signals between two looks at Ctrl-C and the clock, at most
-KICKS = 1000  # kicks between them, about
-PURSUIT = -1  # as a number of kicks: no descent either
+BLOCK = 32  # largest number of signals between two checks for Ctrl-C and the time limit
+KICKS = 1000  # number of kicks between two such checks, about
+PURSUIT = -1  # given as a number of kicks: matching pursuit alone, without a descent
 
 
 @overload
@@ -76,25 +76,28 @@ def sparse_encode(
 ) -> Floats | tuple[Floats, NDArray[np.bool_]]:
     """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary.
 
-    Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself. Each code
-    starts with orthogonal matching pursuit; exchanges of one atom for another follow until none lowers
-    the error; then random kicks, each followed by such a descent, of which the best is kept. The error
-    is never larger than that of orthogonal matching pursuit on the same unit-norm atoms, up to 1e-10 of
-    ‖y‖² and to the way in which exact ties are broken.
+    Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself. A code
+    starts from orthogonal matching pursuit. Then single atoms are exchanged as long as this lowers
+    the error (a descent). After that, a few random atoms are exchanged at a time (a kick), each
+    time followed by a descent, and the best code is kept. The error is never larger than that of
+    orthogonal matching pursuit on the same atoms scaled to unit norm, apart from 1e-10 ‖y‖² and
+    from the way in which exact ties are broken.
 
     Parameters
     ----------
     signals : array of shape (n_signals, n_features)
         One signal per row.
     dictionary : array of shape (n_atoms, n_features)
-        One atom per row, of any norm; codes belong to the atoms as given. An atom that is zero is
-        never used. The Gram matrix, of n_atoms² numbers, is computed once and held in memory.
+        One atom per row, of any norm. Codes refer to the atoms as given, not to normalised ones. An
+        atom that is zero is never used. The Gram matrix, of n_atoms² numbers, is computed once and
+        held in memory.
     n_nonzero_coefs : int
-        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms represent
-        the signal to rounding (a zero signal has the code zero), or if all other atoms are nearly
-        dependent on those in use.
+        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms
+        represent the signal up to rounding errors (a zero signal has a code of zeros), or if all
+        other atoms are nearly linearly dependent on those in use.
     n_kicks : int
-        Random kicks per signal. Time grows in proportion; with 0 the first descent is the answer.
+        Number of random kicks per signal. The time grows in proportion. With 0, the code is the
+        result of the first descent.
     time_limit : float, optional
         Wall-clock seconds of the whole call, without the compilation of kernels. The pursuit of every
         signal is always made; signals for which there is no more time than that keep its code, with a
@@ -103,13 +106,15 @@ def sparse_encode(
     n_jobs : int, optional
         Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result. A signal's random stream depends on the seed and on the signal alone, so
-        its code is the same alone, among others and in any order, to the last bit.
+        Seed of the random numbers; None draws a new one. The random numbers for a signal depend on
+        the seed and on the signal alone, so that its code is the same to the last bit whichever
+        other signals are encoded with it, in any order and for any ``n_jobs``.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or return the codes. Unfinished signals then get the
-        code of their pursuit, with a warning; a second Ctrl-C raises KeyboardInterrupt.
+        What Ctrl-C does: raise KeyboardInterrupt, or return the codes. Unfinished signals then get
+        the code of orthogonal matching pursuit, with a warning; a second Ctrl-C raises
+        KeyboardInterrupt.
     return_finished : bool
         Also return a mask of the signals that were finished.
 
@@ -118,7 +123,8 @@ def sparse_encode(
     codes : ndarray of shape (n_signals, n_atoms)
         Least squares on the atoms in use, zero elsewhere.
     finished : ndarray of bool of shape (n_signals,)
-        False for signals that have the code of their pursuit; only with ``return_finished``.
+        False for signals that have the code of orthogonal matching pursuit. Only returned if
+        ``return_finished`` is true.
 
     Examples
     --------
@@ -176,18 +182,18 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     dictionary : array of shape (n_atoms, n_features)
         One atom per row, of any norm.
     transform_n_nonzero_coefs : int, optional
-        Non-zeros per code; by default a tenth of the features, at least one.
+        Number of non-zeros per code; by default a tenth of the number of features, at least one.
     n_kicks : int
-        How hard to try; see `sparse_encode`.
+        Number of random kicks per signal; see `sparse_encode`.
     split_sign : bool
-        Give the positive and the negative parts of the codes as separate columns.
+        Whether to return the positive and the negative parts of the codes as separate columns.
     n_jobs : int, optional
         Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
         By default 0, so that the same signal always has the same code. None gives a fresh seed to
         each call of ``transform``.
     time_limit : float, optional
-        Wall-clock seconds of each call of ``transform``; see `sparse_encode`.
+        Wall-clock time of each call of ``transform`` in seconds; see `sparse_encode`.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
@@ -200,7 +206,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     n_features_in_ : int
         Number of features seen by ``fit``, which learns nothing else.
     feature_names_in_ : ndarray of str
-        Their names, if they had any.
+        Names of the features seen by ``fit``, if there are any.
 
     Examples
     --------
@@ -245,9 +251,10 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Return the codes of signals, of shape (n_signals, n_atoms), twice that if split by sign.
+        """Return the codes of the signals, of shape (n_signals, n_atoms).
 
-        Codes are computed in double precision and given in the precision of X.
+        With ``split_sign`` there are twice as many columns. Codes are computed in double precision
+        and returned in the precision of X.
         """
         Y = self._check_signals(X, reset=False)
         n_nonzero = self.transform_n_nonzero_coefs
@@ -330,7 +337,7 @@ class _Coding:
         for _ in range(self.n_threads):
             self.idle.put(_two_tableaux(atoms, gram, k))
         self.unfinished = len(self.blocks)
-        self.pursuit_seconds = 0.0  # of a block
+        self.pursuit_seconds = 0.0  # for one block
 
     def run_all(self) -> NDArray[np.bool_]:
         """Fill in the codes; return which signals were finished."""
@@ -409,7 +416,7 @@ def _check_rank(k: int, atoms: Floats) -> None:
 
 
 def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau]:
-    """Return the tableaus that a thread works in: the present support, and the best so far."""
+    """Return the tableaus of a thread: one for the present support, one for the best so far."""
     n = atoms.shape[0]
     diag = np.any(atoms != 0, axis=1).astype(np.float64)
     present, best = (

@@ -37,38 +37,44 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     """Linear regression on the best few columns, found by annealing.
 
     Minimises ½‖y − Xβ − β₀‖² + ½α‖β‖² over β with few non-zeros. The class is a regressor and, with
-    ``transform``, a feature selector. Every fit starts from scratch: one seed, one answer.
+    ``transform``, a feature selector. Every fit starts from scratch, so that the same seed gives
+    the same result.
 
     Parameters
     ----------
     n_nonzero_coefs : int or {"auto", "evidence", "bic", "ebic", "cv"}
         How many columns to choose, including those of ``always_include``. With "auto", evidence
-        annealing finds which columns matter, and how many, from their posterior probabilities. The
-        other words choose one of the best supports of each size by that criterion, see `choose_size`
-        ("cv": 5 folds that each select anew, and the one-standard-error rule).
+        annealing finds which columns matter, and how many, from their posterior probabilities. With
+        the name of a criterion, the best support of each size is found and the criterion chooses
+        the size; see `choose_size`. "cv" uses 5 folds, each of which selects its own columns, and
+        the one-standard-error rule.
     fit_intercept : bool
         Whether to fit an intercept, which has no penalty and does not count as a column.
     always_include : array of indices, a mask, or names of columns of a DataFrame, optional
-        Columns of every support. They are projected out before the others are chosen.
+        Columns that are part of every support. They are projected out of y and of the other columns
+        before the others are chosen.
     alpha : float
         Ridge penalty ½α‖β‖² on the coefficients of the columns as they are given.
     averaging : {"auto", True, False}
-        Which coefficients ``predict`` uses: ``averaged_coef_`` (True), ``coef_`` (False), or the former
-        if ``n_nonzero_coefs`` is "auto" and the latter otherwise. The average over supports predicts
-        better where the data do not decide between them: much noise, correlated columns. Where one
-        support has nearly all the probability the two agree, and ``coef_`` is the simpler model. A fit
-        computes both in any case.
+        Which coefficients ``predict`` uses: ``averaged_coef_`` (True), ``coef_`` (False), or the
+        former if ``n_nonzero_coefs`` is "auto" and the latter otherwise. The average over supports
+        predicts better if the data do not decide between supports, because there is much noise or
+        because columns are correlated. If one support has nearly all the probability, the two
+        agree, and ``coef_`` is the simpler model. A fit always computes both.
     max_nonzero_coefs : int, optional
-        The largest size that the criteria consider; by default the least of 50 columns beside those
-        always included, half of the samples, and all columns.
+        The largest number of columns that the criteria consider. By default, up to 50 columns are
+        considered in addition to those always included, but no more than half the number of samples
+        and no more than there are columns to choose from.
     time_limit : float, optional
-        Wall-clock seconds of the whole fit, folds included, without the compilation of kernels.
+        Wall-clock time of the whole fit in seconds, including all folds but not the compilation of
+        kernels.
     n_chains : int
-        Independent chains for a given number of columns, of which the best is taken.
+        Number of independent chains if ``n_nonzero_coefs`` is a number; the best chain is used.
     n_jobs : int
         Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, RandomState, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result for
+        any ``n_jobs``. None draws a new seed, which ``result_`` stores as ``seed``.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
@@ -83,22 +89,23 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         Indices of the chosen columns, sorted. ``get_support()`` has the mask.
     inclusion_probability_ : ndarray of shape (n_features_in_,)
         Posterior probability that a column belongs to the support, among supports of all sizes
-        ("auto") or of the size chosen. One for those always included, zero for columns that cannot be
-        chosen: constant beside an intercept, or combinations of those always included.
+        ("auto") or of the chosen size. It is one for columns that are always included. It is zero
+        for columns that cannot be chosen because they are constant (if there is an intercept) or
+        linear combinations of the columns always included.
     averaged_coef_, averaged_intercept_ : ndarray of shape (n_features_in_,) and float
-        Posterior mean over supports and coefficients. Given a support its coefficients are shrunk,
-        by one part in t² for a column whose t-statistic is t.
+        Posterior mean over supports and coefficients. Within a support, coefficients are shrunk
+        towards zero: that of a column with t-statistic t by about a fraction 1/t².
     path_ : SubsetPath or None
         The best support of each size, if ``n_nonzero_coefs`` is a criterion.
     result_ : EvidenceResult, KickResult or SubsetPath
-        The run that chose the columns; in the first two, column j is ``candidates_[j]`` of X. None if
-        there was no column to choose.
+        The result of the run that chose the columns. In an EvidenceResult or KickResult, column j
+        is column ``candidates_[j]`` of X. None if there was no column to choose.
     evidence_ : EvidenceResult or None
-        The run that gave the probabilities and the average. None if there was no column to choose, if
-        the fit was interrupted, or if there are too few samples to infer a noise level: the support then
-        counts as certain.
+        The result of the run that gave the probabilities and the average. None if there was no
+        column to choose, if the fit was interrupted, or if there are too few samples to infer a
+        noise level: the support then counts as certain.
     candidates_ : ndarray
-        Columns that could be chosen.
+        Indices of the columns of X that could be chosen.
     n_nonzero_coefs_ : int
         Size of the support.
     interrupted_ : bool
@@ -106,21 +113,22 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     Notes
     -----
-    ``sample_weight`` counts repetitions: a row of weight 2 is two rows, and the number of samples is
-    the sum of the weights. (The folds of "cv" consist of rows, so two copies of a row can be in
-    different folds.) Where this leaves no degree of freedom at a given number of columns, for instance
-    with weights that sum to one, the probabilities count rows instead.
+    ``sample_weight`` counts repetitions: a row of weight 2 is two rows, and the number of samples
+    is the sum of the weights. (The folds of "cv" consist of rows, so two copies of a row can be in
+    different folds.) If the weights are so small that no degree of freedom is left at the chosen
+    number of columns, for instance if they sum to one, the probabilities count each row once
+    instead.
 
-    Sparse X stays sparse, also with an intercept: its Gram matrix is corrected for the means. The matrix
-    is held in memory up to 5792 columns. Beyond that its rows are computed when a chain asks for them,
-    and the engine keeps a dense copy of X for this purpose if it takes no more than 512 MiB; without
-    that copy chains are slow at high temperature.
+    Sparse X stays sparse, also with an intercept, because only its Gram matrix is corrected for the
+    means. The Gram matrix is kept in memory for up to 5792 columns. With more columns, its rows are
+    computed when they are needed. A dense copy of X is kept for this purpose if it takes no more
+    than 512 MiB; without this copy, chains are slow at high temperatures.
 
-    A ridge adds as many rows to X as there are columns, which takes memory for dense X with more than
-    about ten thousand columns.
+    With a ridge penalty, X is extended internally by as many rows as it has columns. For dense X
+    with more than about ten thousand columns, this takes much memory.
 
-    Of two equal columns at most one is chosen; the seed decides which. No column is chosen that others
-    in the support span.
+    Of two equal columns at most one is chosen, and the seed decides which. A column that is a
+    linear combination of other columns in the support is never chosen.
 
     Examples
     --------
@@ -216,7 +224,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Predict by ``averaged_coef_`` or ``coef_``, as ``averaging`` says.
+        """Predict with ``averaged_coef_`` or ``coef_``, depending on ``averaging``.
 
         Parameters
         ----------
@@ -344,7 +352,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         probability[design.forced] = 1.0
         self.inclusion_probability_ = probability
 
-    # ------------------------------------------------------------ what scikit-learn asks
+    # ------------------------------------------------------------ what scikit-learn requires
 
     def _check_parameters(self) -> None:
         k = self.n_nonzero_coefs

@@ -1,4 +1,4 @@
-"""How many sweeps one independent sample is worth."""
+"""The number of sweeps that it takes to get one independent sample."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["autocorrelation_time"]
 
 
 def autocorrelation_time(series: ArrayLike, window: float = 5.0) -> float:
-    """Integrated autocorrelation time τ = 1 + 2 Σ_t ρ(t) of a stationary series, in its steps.
+    """Return the integrated autocorrelation time τ = 1 + 2 Σ_t ρ(t) of a stationary series.
 
     The mean of n steps has the variance of n/τ independent ones. The sum ends at the first t ≥
-    ``window`` τ(t), where what is left out is below what the noise would add. The estimate is to be
-    trusted if the series is many times longer than τ, fifty times say. A constant series has τ = 1.
+    ``window`` τ(t), where further terms would add more noise than signal. The estimate can be
+    trusted if the series is many times longer than τ, say fifty times. A constant series has τ = 1.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Which temperature follows, and for how many sweeps: as listed, by fluctuations, or by the clock.
+"""Decide on the next temperature and its sweeps: from a list, by fluctuations, or by the clock.
 
-An annealing asks its pace before each temperature. The pace may look at the energies measured so far.
-The steps that were made are recorded as a `Schedule`, which replays the run exactly.
+An annealing asks its pace before each temperature. The pace may use the energies measured so far.
+The steps that were made are recorded as a `Schedule`, with which the run can be replayed exactly.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ Step = tuple[float, int]
 
 @dataclass(frozen=True)
 class AdaptiveSchedule:
-    """A schedule that is made in the run: steps of constant thermodynamic speed.
+    """A schedule that is chosen during the run: it cools slowly where the energy fluctuates.
 
-    Each step in μ is ``speed`` divided by the standard deviation of the energy, so that neighbouring
-    temperatures overlap equally, and where the energy fluctuates the cooling is slow. The deviation
-    comes from the sweeps at the last temperature, over all chains, or from the fall of the mean energy
-    since the one before (they agree in equilibrium, −dE/dμ = var E), whichever is larger.
+    Each step in μ, the inverse temperature, is ``speed`` divided by the standard deviation of the
+    energy, so that the energies at neighbouring temperatures overlap equally (constant
+    thermodynamic speed). The standard deviation is estimated in two ways, which agree in
+    equilibrium because −dE/dμ = var E: from the sweeps of all chains at the last temperature, and
+    from the fall of the mean energy since the temperature before. The larger estimate is used.
 
     Parameters
     ----------
     speed : float
-        Steps in units of one over the energy's standard deviation; slower is better and longer.
+        Length of a step in units of one over the energy's standard deviation. A lower speed takes
+        longer and finds better supports.
     tau : int
-        Sweeps at each temperature.
+        Number of sweeps at each temperature; a sweep is N proposals.
     mu_min, mu_max : float, optional
         The first inverse temperature after μ = 0 and the last one; by default those of
         `Schedule.automatic`.
@@ -77,7 +79,7 @@ class AdaptiveSchedule:
 
 
 class Pace(Protocol):
-    """Asked for the next step with the energies of the last one, by chain and sweep."""
+    """Decides on the next step from the energies of the last one, by chain and sweep."""
 
     name: str
 
@@ -99,11 +101,11 @@ class FixedPace:
         return self.steps[self.at - 1]
 
     def range(self) -> Floats:
-        """The inverse temperatures of all steps."""
+        """Return the inverse temperatures of all steps."""
         return np.array([mu for mu, _ in self.steps])
 
     def ahead(self) -> Schedule | None:
-        """The steps that are left."""
+        """Return the steps that are left."""
         rest = self.steps[self.at :]
         return (
             Schedule(tuple(mu for mu, _ in rest), tuple(tau for _, tau in rest)) if rest else None
@@ -115,10 +117,10 @@ class FixedPace:
 
 
 class AdaptivePace:
-    """The steps of an `AdaptiveSchedule`, whose ends are given."""
+    """The steps of an `AdaptiveSchedule` between two given inverse temperatures."""
 
     name = "adaptive"
-    LONGEST = 2.0  # no step multiplies μ by more, so that what follows is not passed over
+    LONGEST = 2.0  # no step multiplies μ by more than this, so that it cannot skip a transition
 
     def __init__(self, spec: AdaptiveSchedule, mu_min: float, mu_max: float) -> None:
         self.spec, self.mu_min, self.mu_max = spec, mu_min, mu_max
@@ -155,7 +157,7 @@ class AdaptivePace:
         self.mean = mean
 
     def range(self) -> Floats:
-        """Inverse temperatures that cover those of the steps."""
+        """Return inverse temperatures that cover the range of the steps."""
         return np.geomspace(self.mu_min, self.mu_max, 100)
 
     def ahead(self) -> Schedule | None:
@@ -168,16 +170,17 @@ class AdaptivePace:
         return Schedule.geometric(now, self.mu_max, n, self.spec.tau)
 
     def skip(self, n: int) -> None:
-        """Make the next step as long as n + 1."""
+        """Make the next step as long as n + 1 steps."""
         self.skipped = n + 1.0
 
 
 class TimedPace:
     """Another pace, with its sweeps scaled so that the run ends at a deadline.
 
-    ``profile`` gives the seconds of a sweep at μ, as a rehearsal measured them, and is corrected during
-    the run. With ``fill`` sweeps may be added as well as taken away. Where there is no time for one
-    sweep at each temperature, temperatures are left out. ``cut`` tells whether the pace was changed.
+    ``profile`` gives the seconds of a sweep at μ, as a rehearsal measured them, and is corrected
+    during the run. With ``fill``, sweeps may be added as well as removed. If there is no time for
+    one sweep at each temperature, temperatures are left out. ``cut`` tells whether the pace was
+    changed.
     """
 
     def __init__(

@@ -1,14 +1,15 @@
 """The best support of every size, from one run through the sizes.
 
-Neighbouring sizes know much about each other: the best k columns without their worst one, or with the
-best addition, are good starts for k − 1 and k + 1. The run has three parts.
+The best supports of neighbouring sizes are often similar: the best k columns without the worst of
+them, or with the best additional column, are good starting points for k − 1 and k + 1. The run has
+three parts.
 
 1. *Passes* up the sizes, adding the best column, and down, removing the worst one, each time followed by
    a descent to a swap-local minimum. The best support of each size is kept, and a pass continues from
    the better of its own support and the kept one. Passes are repeated until two of them improve nothing.
-2. *Annealing in sizes*: from the largest size down, one short annealing at each, starting from the best
-   support there: warm enough to leave it, too short and too cold to forget it. Sizes with few supports
-   are enumerated instead.
+2. *Annealing in sizes*: from the largest size down, make one short annealing at each size, starting
+   from the best support of this size. It is warm enough to leave the support, but too short and too
+   cold to forget it. Sizes with few supports are enumerated instead.
 3. Passes again, so that an improvement at one size reaches the others. The last pass leads up, so that
    no size is worse than the one before it.
 """
@@ -34,12 +35,12 @@ from l0anneal.samplers.temperature_range import automatic_schedule
 
 __all__ = ["Supports", "best_of_every_size"]
 
-# the short annealings: temperatures, sweeps and proposals at each at least, and where in the automatic
-# schedule they begin
+# The short annealings: the number of temperatures, the least numbers of sweeps and of proposals at
+# each temperature, and where in the automatic schedule they begin, as a fraction of its length.
 TEMPERATURES, SWEEPS, PROPOSALS, BEGIN = 20, 3, 500, 0.25
 ENUMERATED = 5000  # sizes with at most this many supports are enumerated
 MOST_PASSES = 20
-TO_THE_END = -1  # as a number of steps: the search was not cut short
+TO_THE_END = -1  # given as a number of steps: the search was not cut short
 
 
 class _TimeIsUp(Exception):
@@ -61,7 +62,7 @@ class Supports:
 def best_of_every_size(
     run: Run, problem: SparseProblem, most: int, n_steps: int | None = None
 ) -> Supports:
-    """Return the best support found of each size from 0 to ``most``, or to the rank if that is less.
+    """Return the best support found for each size up to ``most``, or to the rank if that is lower.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def best_of_every_size(
     most : int
         The largest size.
     n_steps : int, optional
-        ``n_steps`` of an earlier search, which is then replayed.
+        ``n_steps`` of an earlier search, to replay that search.
 
     Examples
     --------

@@ -21,14 +21,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Record:
-    """What a run leaves behind: its seed, its time, why it ended, and a file format.
+    """What every result records about its run: the seed, the time, and why the run ended.
 
     Attributes
     ----------
     seed : int
-        Given again as ``random_state``, it gives the same result.
+        Pass it as ``random_state`` to reproduce the result.
     seconds : float
-        Wall-clock time, without the compilation of kernels.
+        Wall-clock time in seconds, not counting the compilation of kernels.
     interrupted : bool
         True if the user stopped the run before its end.
     ended : str
@@ -67,11 +67,11 @@ class Record:
         }
 
     def _lines(self) -> list[tuple[str, str]]:
-        """Name and text of each line of the summary that is particular to this kind of result."""
+        """Return name and text of the summary's lines that are specific to this kind of result."""
         return []
 
     def _warnings(self) -> list[tuple[str, str]]:
-        """The same for what a reader must know before using the result."""
+        """Return the same for lines that warn the reader."""
         return []
 
     def table(self) -> list[dict[str, str]]:
@@ -120,12 +120,12 @@ class Result(Record):
 
     @property
     def n_columns(self) -> int:
-        """N."""
+        """N, the number of columns of A."""
         return self.coef.size
 
     @property
     def distortion(self) -> float:
-        """ε = energy / M."""
+        """ε, the energy divided by M."""
         return self.energy / self.n_samples
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class SearchResult(Result):
     chain_energies, chain_supports, chain_coefs : ndarrays
         Energy, support and coefficients of each chain.
     n_agree : int
-        How many chains ended in the best support.
+        How many chains ended with the best support.
     """
 
     chain_energies: Floats

@@ -65,16 +65,16 @@ class _Shared:
 
 
 class Run:
-    """The frame of one call of a sampler.
+    """The context of one call of a sampler.
 
     Parameters
     ----------
     time_limit : float, optional
-        Wall-clock seconds of the whole call; compilation of kernels is not counted.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels.
     n_jobs : int, optional
-        Threads (−1: all cores). No result depends on it.
+        Number of threads (−1: all cores). Results must not depend on it.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. The same seed gives the same result; None draws a new one.
     progress : bool
         Show a progress bar on stderr.
     on_interrupt : {"raise", "return"}
@@ -187,7 +187,7 @@ class Run:
     ) -> Run:
         """Return a run inside this one, with the same clock, interrupts and progress bar.
 
-        A sampler that calls another one hands it such a part, which need not be entered.
+        A sampler that calls another one passes it such a part. No ``with`` is needed for a part.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class Run:
     def record(self, ended: str) -> dict[str, Any]:
         """Return what every result says of its run, as fields of a result.
 
-        ``ended`` tells why the run ended if neither Ctrl-C nor the time limit ended it.
+        ``ended`` says why the run ended; it is replaced if Ctrl-C ended the run.
         """
         if self.interrupted:
             ended = "interrupted by the user"
@@ -357,10 +357,10 @@ class Run:
 
 
 class Budget:
-    """An allowance of steps: until a deadline, or, when a run is replayed, a number of them.
+    """An allowance of steps: until a deadline or, if a run is replayed, a given number.
 
-    The result's schedule records the steps that were used. Given back as ``replay``, they make the same
-    run again, whatever the clock says.
+    The result's schedule records the steps that were used. Passed as ``replay``, they make the same
+    run again, however long it takes.
     """
 
     def __init__(self, run: Run, end: float, replay: int | None) -> None:

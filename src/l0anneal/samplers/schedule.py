@@ -25,9 +25,20 @@ __all__ = ["Schedule"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """An immutable list of (μ_a, τ_a): inverse temperatures, ascending, and sweeps at each.
+    """An immutable list of inverse temperatures, and the number of sweeps at each of them.
 
-    A sweep is N proposals. Inverse temperatures are in units of one over energy, ½‖y − Ax‖².
+    Iterate over a schedule to get the pairs (μ_a, τ_a). Most schedules are made by one of the class
+    methods: `automatic`, `paper`, `geometric`, `logarithmic` or `custom`.
+
+    Parameters
+    ----------
+    mu : tuple of float
+        Inverse temperatures μ = 1/T, ascending. Their unit is one over that of the energy,
+        ½‖y − Ax‖².
+    tau : tuple of int
+        Number of sweeps at each temperature; a sweep is N proposals.
+    name : str
+        A name for plots and summaries.
 
     Examples
     --------
@@ -99,13 +110,14 @@ class Schedule:
         n: int = 100,
         tau: int = 5,
     ) -> Schedule:
-        """Find the hot and the cold end from the problem itself.
+        """Return a schedule whose hot and cold ends are derived from the problem.
 
-        At the hot end a typical exchange on a random support costs half the temperature. At the cold
-        end a cheap exchange at a swap-local minimum (the lowest thousandth of those that cost
-        anything) costs twenty times the temperature. In between the temperatures have equal ratios,
-        and a tenth of them lead in evenly from μ = 0, so that entropies can be integrated. Both ends
-        scale as 1/‖y‖², so multiplying A or y by a constant changes no support.
+        At the hot end a typical exchange on a random support costs half the temperature. At the
+        cold end a cheap exchange at a swap-local minimum (the lowest thousandth of those that cost
+        anything) costs twenty times the temperature. Between them, neighbouring temperatures have
+        equal ratios. Before the hot end, a tenth of the inverse temperatures are evenly spaced from
+        μ = 0, so that entropies can be integrated. Both ends scale as 1/‖y‖², so that multiplying A
+        or y by a constant does not change the supports.
         """
         from l0anneal.samplers.temperature_range import automatic_schedule
 
@@ -138,7 +150,7 @@ class Schedule:
 
     @property
     def n_sweeps(self) -> int:
-        """The number of sweeps at all temperatures together."""
+        """The total number of sweeps at all temperatures."""
         return sum(self.tau)
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -20,8 +20,9 @@ def temperature_range(
 ) -> tuple[float, float]:
     """Return the inverse temperatures of the hot and the cold end of `Schedule.automatic`.
 
-    Both are in units of the engine, whose signal has unit norm; divide by ``problem.unit_energy`` for
-    the caller's. ``pause`` is called now and then and may raise.
+    Both are in units of the engine, whose signal has unit norm; divide by ``problem.unit_energy``
+    for the caller's. ``pause`` is called from time to time and may raise an exception to stop the
+    computation.
     """
     warm_up()
     with one_blas_thread():
@@ -47,7 +48,7 @@ def automatic_schedule(
 def _energy_scales(
     problem: SparseProblem, k: int, pause: Callable[[], object]
 ) -> tuple[float, float]:
-    """Typical cost of an exchange on a random support, and a low one at a local minimum.
+    """Return a typical cost of exchanges on a random support, and a low one at a local minimum.
 
     The random support has a fixed seed of its own, so that the schedule depends on the problem alone.
     """

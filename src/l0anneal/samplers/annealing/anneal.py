@@ -54,31 +54,35 @@ def anneal(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> AnnealResult:
-    """Find the best ``n_nonzero`` columns by Monte Carlo over supports at falling temperature.
+    """Find the best ``n_nonzero`` columns by simulated annealing.
 
-    Minimises ½‖y − Ax‖² over supports of exactly ``n_nonzero`` columns. At each inverse temperature
-    μ_a of the schedule a Monte Carlo chain, by default the paper's pair flip, runs τ_a sweeps of N
-    proposals.
+    Minimises ½‖y − Ax‖² over supports of exactly ``n_nonzero`` columns. A Markov chain proposes
+    random changes of the support, by default exchanges of one column for another, and accepts
+    changes for the worse with a probability that falls with the temperature. At each inverse
+    temperature μ_a of the schedule it makes τ_a sweeps; a sweep is N proposals.
 
     Parameters
     ----------
     problem : SparseProblem
         The dictionary A and the signal y.
     n_nonzero : int
-        k, the number of columns. Columns that are nearly dependent are never chosen together: each
-        keeps more than 1e-7 of its squared norm off the span of the others.
+        k, the number of columns. Columns that are nearly linearly dependent are never chosen
+        together: after regression of any chosen column on the others, more than 1e-7 of its squared
+        norm is left.
     schedule : Schedule or AdaptiveSchedule, optional
-        By default `Schedule.automatic`, which finds its temperatures from the problem.
-        `Schedule.paper` is the paper's. An `AdaptiveSchedule` chooses its steps during the run.
+        By default `Schedule.automatic`, which derives its temperatures from the problem.
+        `Schedule.paper` is the schedule of the paper. An `AdaptiveSchedule` chooses its steps
+        during the run.
     move : {"pair flip", "auto", "heat bath", "multi flip", "rejection free"}
-        How supports change. All moves have the same stationary law. "pair flip" is the paper's
-        Metropolis exchange of one column for another. "rejection free" is the same chain in law with
-        other random numbers, and pays for accepted exchanges only. "heat bath" lets a column enter and
-        draws the one that leaves by its weight. "multi flip" exchanges up to ``n_pairs`` columns at
-        once. "auto" takes, at each temperature, the cheapest of the single exchanges, judged by counts
-        of operations and the acceptance at the temperature before.
+        How supports change. All moves have the same stationary distribution and differ in speed.
+        "pair flip" is the paper's Metropolis exchange of one column for another. "rejection free"
+        is statistically the same chain with other random numbers, and only its accepted exchanges
+        take time. "heat bath" lets a random column enter and draws the column that leaves according
+        to the energies of the resulting supports. "multi flip" exchanges up to ``n_pairs`` columns
+        at once. "auto" uses, at each temperature, the cheapest move that exchanges a single column,
+        judged by counts of operations and by the acceptance rate at the previous temperature.
     n_pairs : int
-        How many columns "multi flip" exchanges at once, at most.
+        The largest number of columns that "multi flip" exchanges at once.
     polish : bool
         End with a descent to a swap-local minimum, where no exchange of one column lowers the energy.
         The paper does not do this; switch it off to reproduce the paper.
@@ -93,14 +97,16 @@ def anneal(
         Functions of the dense coefficient vector, averaged over the sweeps of each temperature into
         ``result.trajectory``, such as ``{"mse": instance.mse}``.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. Without a ``schedule``
-        the run fills them: more time, more sweeps, on the middle part of the automatic schedule. A given
-        schedule is cut down to them if need be. The result holds the schedule that was executed, which
-        replays the run exactly.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels. If no
+        ``schedule`` is given, the run uses all of this time for sweeps at the middle temperatures
+        of the automatic schedule. A given schedule is shortened if there is not enough time for it.
+        The result records the schedule that was executed, with which the run can be replayed
+        exactly.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result for
+        any ``n_jobs``. None draws a new seed, which the result stores as ``seed``.
     progress : bool
-        Show a bar with the current distortion.
+        Show a progress bar with the current distortion.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before the
         first chain has a support there is nothing to return, and KeyboardInterrupt is raised.
@@ -174,7 +180,7 @@ def _check(
 def _steps(
     run: Run, settings: Settings, schedule: Schedule | AdaptiveSchedule | None, n_chains: int
 ) -> Schedule | Pace:
-    """Decide what the chains are to follow: a schedule, or a pace that decides step by step."""
+    """Return what the chains follow: a schedule, or a pace that decides step by step."""
     problem, k = settings.problem, settings.k
     if isinstance(schedule, Schedule) and run.time_limit is None:
         return schedule
@@ -186,7 +192,7 @@ def _steps(
     else:
         hot, cold = (mu / problem.unit_energy for mu in temperature_range(problem, k, run.listen))
         if schedule is None:
-            # supports relax slowly here; hotter and colder, time would be wasted
+            # supports relax slowly in this range; outside it, time would be wasted
             schedule = Schedule.geometric(min(6.0 * hot, 0.5 * cold), 0.5 * cold, 60)
             pace = FixedPace(schedule)
         else:
@@ -263,7 +269,7 @@ def _package(
 
 
 def _table(chains: list[Chain], n: int, values: Callable[[Chain], list[float]]) -> Floats:
-    """Return values by chain and temperature; NaN where a chain was stopped before."""
+    """Return values by chain and temperature; NaN where a chain had been stopped."""
     table = np.full((len(chains), n), np.nan)
     for row, chain in zip(table, chains):
         row[: len(values(chain))] = values(chain)

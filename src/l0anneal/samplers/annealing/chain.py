@@ -49,12 +49,12 @@ class Chain:
         self.observed: dict[str, list[float]] = {name: [] for name in settings.observables}
         self.samples: list[NDArray[np.int64]] = []
         self.energies = np.zeros(0)  # after each sweep of the last step
-        self.support: NDArray[np.int64] | None = None  # until there is one
+        self.support: NDArray[np.int64] | None = None  # None until there is one
         self.lowest = np.inf
         self.stopped = False
 
     def begin(self) -> None:
-        """Take the first support."""
+        """Set the first support: the given one, or a random one."""
         settings = self.settings
         self.workspace = self.run.workspace(settings.problem, settings.k)
         order, flips = self.seeds.spawn(2)
@@ -137,8 +137,8 @@ class Chain:
 def run_chains(run: Run, chains: list[Chain], steps: Schedule | Pace) -> Schedule:
     """Run the chains in threads; return the schedule that was executed.
 
-    With a schedule each chain runs by itself to the end. With a pace they make each step together,
-    because the pace decides on it from the energies of all.
+    With a schedule, each chain runs to the end independently of the others. With a pace, all chains
+    make each step together, because the pace decides on the step from the energies of all of them.
     """
     if isinstance(steps, Schedule):
         run.map(lambda chain: chain.follow(steps), chains)

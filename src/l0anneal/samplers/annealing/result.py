@@ -36,20 +36,23 @@ class AnnealResult(SearchResult):
     support : ndarray of shape (k,)
         The chosen columns, sorted.
     coef : ndarray of shape (N,)
-        Least-squares coefficients on the support, zero elsewhere; from a QR factorisation of the
-        columns (a problem given by its Gram matrix: refined Cholesky), not from the run's numbers.
+        Least-squares coefficients on the support, zero elsewhere. They come from a QR factorisation
+        of the columns (or a refined Cholesky factorisation, if only the Gram matrix was given), not
+        from the numbers that the run updated.
     energy, distortion : float
         ½‖y − A coef‖², and that divided by M.
     schedule, seed : Schedule, int
-        What was run; given again, with the other arguments the same, they give the same result.
+        The schedule that was executed and the seed. With the other arguments as before, they
+        reproduce the result.
     move, n_pairs, kernels : str, int, ndarray of str
-        The move that was asked for, and by chain and temperature the kernel that did it.
+        The move and the number of pairs that were asked for, and the kernel that was used, by chain
+        and temperature.
     seconds : float
         Wall-clock time.
     interrupted : bool
         True if the run was stopped before its end.
     refreshes : int
-        How often the tableaus were recomputed against rounding.
+        How often the engine's stored numbers were recomputed to remove rounding errors.
     """
 
     schedule: Schedule
@@ -68,7 +71,7 @@ class AnnealResult(SearchResult):
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
-        """The run against inverse temperature: means over its chains.
+        """What happened at each inverse temperature, averaged over the chains.
 
         Variables over the coordinate ``mu``: ``temperature``, ``distortion`` and ``distortion_std``
         (mean and standard deviation over the sweeps at that temperature), ``acceptance``, and, per
@@ -104,7 +107,7 @@ class AnnealResult(SearchResult):
 
     @cached_property
     def chains(self) -> xarray.Dataset:
-        """Each chain: its ``energy``, ``support``, whether it ``agrees`` with the best, its run."""
+        """``energy``, ``support`` and run of each chain; whether it ``agrees`` with the best."""
         import xarray as xr
 
         by_mu = {
@@ -147,7 +150,8 @@ class AnnealResult(SearchResult):
         n, k = self.n_columns, self.support.size
         run = np.isfinite(energy)
         steps = np.flatnonzero(run & np.append(True, np.diff(mu) > 0))
-        # where μ₁ is not 0 the first stretch is μ₁⟨E⟩, right if it is too short to matter
+        # if μ₁ is not 0, the integral up to it is about μ₁⟨E⟩, which must be small to be accurate
+        # enough
         if not self.general_position or steps.size == 0 or mu[0] * energy[0] > 1e-3:
             return np.full(mu.size, np.nan)
         integral = mu[0] * energy[0] + np.zeros(mu.size)
@@ -171,7 +175,7 @@ class AnnealResult(SearchResult):
 
 
 def _mean_over_chains(values: Floats) -> Floats:
-    """Mean of those chains that got there; NaN where none did."""
+    """Mean over the chains that got to each temperature; NaN where none did."""
     there = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.sum(np.where(there, values, 0.0), axis=0) / np.sum(there, axis=0)

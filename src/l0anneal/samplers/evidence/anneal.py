@@ -1,8 +1,9 @@
 """Evidence annealing: the number of columns is free, and the noise level is the temperature.
 
 The paper's measure weighs a support of fixed size by exp(−E/T) with E = min_x ½‖y − Ax‖². Here the
-coefficients are not minimised over but integrated out, under a Gaussian slab of variance σ² on those
-of the chosen unit-norm columns, and each column is chosen with prior probability ρ:
+coefficients are not minimised over but integrated out. The coefficients of the chosen unit-norm
+columns have a Gaussian prior of variance σ² (the slab), and each column is chosen with prior
+probability ρ:
 
     P(S) ∝ (ρ/(1 − ρ))^|S|  det(I + G_SS/λ)^(−1/2)  exp(−E_λ(S)/T),      λ = T/σ²,
     E_λ(S) = min_x ½‖y − A_S x‖² + ½ λ‖x‖².
@@ -17,11 +18,11 @@ defined. As T → 0 at fixed size the minimisers are the paper's again.
 The run begins with a guess by message passing (`message_passing`), which takes a small part of the time.
 If the columns of the guess represent y exactly, they are the answer; if not, the guess is dropped.
 
-Otherwise T is lowered from above ⟨y²⟩. Meanwhile ρ and σ² follow by expectation maximisation, and the
-residual variance RSS/(M − df) is compared with T. In a noiseless problem it vanishes against T once the
-planted support is found. In a noisy one it stays behind as T falls: at that point T is the noise
-variance, and the run draws supports together with ρ, T and the slab, which may then have two humps
-(`slab`).
+Otherwise T starts above ⟨y²⟩ and is lowered. Meanwhile ρ and σ² are updated by expectation
+maximisation, and the residual variance RSS/(M − df) is compared with T. Without noise, the residual
+variance becomes negligible compared with T once the planted support is found. With noise, it no
+longer follows T down from some point on, and there T is the noise variance. The run then draws
+supports together with ρ, T and the slab, which may now have two humps (`slab`).
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ from l0anneal.samplers.run import Budget, OnInterrupt, Run, RunStopped
 
 __all__ = ["evidence_anneal", "evidence_anneal_in"]
 
-# columns at the start, as a fraction of min(M, N): in the first attempt, and in the others, which find
-# other planted supports
+# Number of columns at the start, as a fraction of min(M, N), in the first attempt and in later
+# ones. Starting with more columns can find planted supports that the first attempt missed.
 FIRST, LATER = 0.05, 0.4
 _FOREIGN = (
     "this schedule belongs to another problem or seed; it replays only the run that it comes from"
 )
-# operations that message passing may need before its first step, and the speed that is assumed when
-# there is a time limit
+# The most operations that message passing may need before its first step, and the speed that is
+# assumed if there is a time limit.
 SET_UP_FLOPS, FLOPS_PER_SECOND = 5e10, 2e9
 
 
@@ -77,7 +78,12 @@ def evidence_anneal(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> EvidenceResult:
-    """Find which columns matter, how many, and how sure that is, without being told anything.
+    """Find which columns matter, how many they are, and how certain each of them is.
+
+    Neither the number of columns nor the noise level has to be given. The model is a spike and
+    slab: a coefficient is either exactly zero or drawn from a Gaussian. The noise level of the
+    model, which is its temperature, is lowered until it agrees with the residuals, and supports
+    are then drawn from the posterior.
 
     Parameters
     ----------
@@ -86,39 +92,48 @@ def evidence_anneal(
     n_nonzero : int, optional
         Fix the number of columns; by default it is inferred.
     rho : float or pair of floats, optional
-        Prior probability of a column, or (a, b) of a Beta prior on it. By default it is learned under
-        Beta(2, 25), which weighs as much as 27 columns of which 2 matter.
+        Prior probability that a column matters, or the parameters (a, b) of a Beta prior on this
+        probability. By default it is learned under the prior Beta(2, 25), which counts as much as
+        the data of 27 columns of which 2 matter.
     noise_variance : float, optional
         The noise variance, if it is known; by default it is inferred.
     tau : int
-        Sweeps at each temperature of the first attempt; each further attempt makes twice as many.
+        Number of sweeps at each temperature of the first attempt; a sweep is N proposals. Each
+        further attempt makes about twice as many.
     n_draws : int, optional
-        Draws from the posterior that are averaged. By default 100, with a sweep between them; where
-        there are fewer than 400 columns, 300, with enough sweeps between them for 400 proposals.
+        Number of draws from the posterior that are averaged. By default 100, with one sweep between
+        draws. If there are fewer than 400 columns, the default is 300, with enough sweeps between
+        draws for 400 proposals.
     max_attempts : int, optional
-        By default 4, or with a time limit as many as there is time for. An attempt that finds an exact
-        representation ends the search, and so does one that ends at a noise level with few columns. One
-        that ends with many columns may be trapped; it is followed by further attempts, each slower.
+        The largest number of attempts, that is, of coolings from the highest temperature. By
+        default 4 or, with a time limit, as many as there is time for. The search ends with an
+        attempt that finds an exact representation, or a noise level with few columns. An attempt
+        that ends with many columns may be trapped and is followed by another, slower one.
     max_messages : int
-        Steps of message passing before the first attempt, which often find an exact representation; 0
-        for Monte Carlo alone. They are left out if the number of columns or the noise is given, or if A
-        is too large for its spectrum.
+        The largest number of steps of message passing before the first attempt. These steps are
+        quick, and if there is no noise they often find the columns. They are left out if this is 0,
+        if the number of columns or the noise variance is given, or if A is too large for an
+        eigenvalue decomposition.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels; a fifth of them are
-        kept for the sampling. The run ends earlier if it finds an exact representation, or a noise level
-        with few columns.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels. About
+        a fifth of the time is reserved for drawing from the posterior. The run ends early if it
+        finds an exact representation, or a noise level with few columns.
     schedule : EvidenceSchedule, optional
-        ``result.schedule`` of an earlier run, which with that run's seed replays it exactly. It stands
-        in for tau, n_draws, max_attempts, max_messages and time_limit.
+        The ``schedule`` of an earlier result. Together with the seed of that run it replays the run
+        exactly. It replaces ``tau``, ``n_draws``, ``max_attempts`` and ``max_messages``, and cannot
+        be combined with a time limit.
     n_jobs : int, optional
-        As for the other samplers. This one runs a single chain, so it uses one thread in any case.
+        Accepted because the other samplers take it. This sampler runs a single chain, in one
+        thread.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result. None
+        draws a new seed, which the result stores as ``seed``.
     progress : bool
         Show a progress bar with the temperature and the number of columns.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or return an average over the draws made so far, or
-        over the present support if there are none. Before the first sweep, KeyboardInterrupt is raised.
+        What Ctrl-C does: raise KeyboardInterrupt, or return the average over the draws made so far
+        (or the present support, if no draw has been made). Before the first sweep,
+        KeyboardInterrupt is raised.
 
     Returns
     -------
@@ -186,7 +201,7 @@ def evidence_anneal_in(
     max_messages: int = 500,
     schedule: EvidenceSchedule | None = None,
 ) -> EvidenceResult:
-    """Anneal inside a run that has begun; arguments are checked already."""
+    """Anneal inside a run that has begun, with arguments that have been checked."""
     if n_draws is None:
         n_draws = 100 if problem.n_columns >= PROPOSALS else 300
     if max_attempts is None:
@@ -256,7 +271,7 @@ class _Attempts:
         return "all attempts were made"
 
     def so_far(self) -> EvidenceChain:
-        """Return the best chain of an interrupted run, or the one that was at work."""
+        """Return the best chain of an interrupted run, or the one that was running."""
         begun = [*self.chains]
         if not begun and self.present is not None and self.present.log:
             begun = [self.present]
@@ -269,7 +284,8 @@ class _Attempts:
         crowded = best.state != "found" and best.crowded and self.model.size is None
         self.capped = crowded if self.schedule is None else self.schedule.capped
         if self.capped:
-            # so many columns can fit noise as well: try again with at most half as many as samples
+            # so many columns can fit pure noise: try again with at most half as many columns as
+            # samples
             most = max(1, self.model.problem.n_samples // 2)
             chain = self.attempt(self.taus[0], FIRST, self.ends[2], most)
             if best.mean_size > most or chain.rank < best.rank:
@@ -355,7 +371,7 @@ def _believed(chain: EvidenceChain) -> bool:
 
 
 def _best(chains: list[EvidenceChain]) -> EvidenceChain:
-    """Return the attempt with most evidence.
+    """Return the attempt with the most evidence.
 
     It counts as trapped if it has many columns and the last attempt found a lower noise level.
     """

@@ -27,19 +27,19 @@ HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
 WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
 FAST = 0.6  # the factor between temperatures elsewhere
 FOUND = 0.1  # residual variance, as a fraction of T, below which an exact representation is likely
-CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be a trap's
-LOSS = 10.0  # of log evidence, summed over temperatures: T is below the noise level
-# At the noise level many small coefficients explain the data as well as a few large ones do. A signal is
-# sparse if its coefficients stand out: σ² is at least this times T log N, which is twice the square at
-# which a column can be told from noise.
+CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be spurious
+LOSS = 10.0  # loss of log evidence at which T counts as below the noise level
+# At the noise level many small coefficients explain the data as well as a few large ones do. A
+# sparse signal has coefficients that stand out: σ² is kept above this number times T log N. (A
+# column can be told from noise if its squared coefficient exceeds about 2 T log N.)
 STANDS_OUT = 4.0
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
-SETTLED = 0.5  # while the residual variance is below this part of T, cooling may hurry
+SETTLED = 0.5  # while the residual variance is below this fraction of T, cooling may be fast
 
 
 @dataclass(frozen=True)
 class Prior:
-    """The prior on the probability of a column: a Beta law, or a fixed value."""
+    """The prior on the probability of a column: a Beta distribution, or a fixed value."""
 
     a: float = 2.0
     b: float = 25.0
@@ -75,7 +75,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Model:
-    """The problem, and what the caller knows beside it."""
+    """The problem, and what the caller knows about the answer."""
 
     problem: SparseProblem
     size: int | None
@@ -97,7 +97,7 @@ class EvidenceChain:
         self.problem, self.size, self.prior, self.known = problem, size, prior, model.known
         self.run = run
         n, m = problem.n_columns, problem.n_samples
-        order, flips, self.draws = seeds.spawn(3)  # the last is the posterior's
+        order, flips, self.draws = seeds.spawn(3)  # the last stream is for the posterior
         self.generator = stream(flips)
         self.workspace = run.workspace(problem, 64 if size is None else size)
         self.largest = 0 if size is not None else min(m, n)
@@ -108,9 +108,9 @@ class EvidenceChain:
         self.mean_square = problem.signal_energy / problem.unit_energy / m or 1.0
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
         self.temperature = HOT * self.mean_square
-        self.hump = 0.0  # the slab has two humps, at ± this; 0: it has one
+        self.hump = 0.0  # the slab has two humps, at ± this number, or one if it is 0
         self.signs = np.zeros(n)
-        self.held = (math.nan, math.nan)  # the ridge and the hump in the tableau
+        self.held = (math.nan, math.nan)  # the ridge and the hump that the tableau has now
         self.state = "trapped"
         self.crowded = True
         self.mean_size = 0.0
@@ -180,12 +180,12 @@ class EvidenceChain:
             self.slab = math.sqrt(self.slab * float(np.mean(moments.slabs)))
 
     def cool(self, tau: int) -> None:
-        """Lower T until an exact representation is found, the noise level is met, or T is negligible."""
+        """Lower T until an exact fit is found, the noise level is reached, or T is negligible."""
         unit = self.mean_square
         slow = (CRITICAL / WINDOW) ** (1.0 / WINDOW_STEPS)
-        behind = 0.0  # smoothed log of the residual variance over T
-        lost = 0.0  # log evidence since it was highest
-        step = 0.0  # by which log T fell last
+        behind = 0.0  # smoothed log of the ratio of residual variance to T
+        lost = 0.0  # log evidence lost since its maximum
+        step = 0.0  # by how much log T fell at the last step
         peak = self.temperature
         while self.temperature > COLD * unit and self.budget.more():
             in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
@@ -201,7 +201,7 @@ class EvidenceChain:
             elif ratio < FOUND and self._fits_exactly(self.workspace.support):
                 self.state = "found"
                 return
-            # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed up over the way
+            # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed over the steps
             lost = max(0.0, lost + 0.5 * float(np.mean(moments.freedoms)) * (ratio - 1.0) * step)
             if self.temperature * math.exp(step) > WINDOW * unit:
                 lost = 0.0  # the fast cooling up to here is out of equilibrium
@@ -231,17 +231,17 @@ class EvidenceChain:
         self.slab = float(np.mean(workspace.coefficients**2))
 
     def _fits_exactly(self, support: NDArray[np.int64]) -> bool:
-        """Whether least squares leaves nothing of the signal, and not by chance.
+        """Whether least squares on the support fits the signal exactly, and not by chance.
 
-        If a signal has no structure, f degrees of freedom are left with less than a fraction δ of it
-        with probability about δ^(f/2), and there are C(N, K) supports to choose from. If the answer is
-        yes, ``exact`` holds the columns that are needed.
+        For a signal without structure, a residual with f degrees of freedom holds less than a
+        fraction δ of the signal with a probability of about δ^(f/2), and there are C(N, K) supports
+        to choose from. If the fit is exact, ``exact`` holds the columns that are needed.
         """
         if support.size >= self.problem.n_samples:
             return False
         workspace = Workspace(self.problem, support.size)
         for j in support:
-            workspace.add(int(j))  # unless the columns before represent it
+            workspace.add(int(j))  # skips a column in the span of the previous ones
         support = workspace.support
         n, k = self.problem.n_columns, support.size
         x, energy = self.problem.least_squares(support)
@@ -269,7 +269,7 @@ class EvidenceChain:
         return self.state != "found", -self.log_evidence
 
     def settle(self, n_sweeps: int) -> None:
-        """Adjust T and the hyperparameters to each other, then compute the evidence."""
+        """Let T and the hyperparameters converge, then compute the evidence."""
         for _ in range(10):
             if not self.budget.more():
                 break

@@ -1,15 +1,15 @@
-"""Message passing: the posterior of a spike-and-slab model as a fixed point of a few hundred steps.
+"""Message passing: approximate the posterior of a spike-and-slab model by iteration.
 
 Two simple models are made to agree on the moments of the coefficients: one in which they are
-independent, each zero or Gaussian, and one in which they are Gaussian and explain y through A. This is
-the vector form of approximate message passing (Rangan, Schniter and Fletcher; by other names,
-expectation consistency and adaptive TAP). It does not need independent entries: the singular values of
-A may be any, its singular vectors should be generic. ρ, the slab's variance σ² and the noise are
-learned on the way by expectation maximisation, as the evidence sampler learns them.
+independent, each zero or Gaussian, and one in which they are Gaussian and explain y through A. This
+is the vector form of approximate message passing (Rangan, Schniter and Fletcher; by other names,
+expectation consistency and adaptive TAP). The entries of A need not be independent: any singular
+values are allowed, but the singular vectors should be generic. ρ, the slab's variance σ² and the
+noise are learned on the way by expectation maximisation, as the evidence sampler learns them.
 
-It takes milliseconds where Monte Carlo takes seconds, and in a noiseless problem its success shows
-itself: the columns that it names represent y exactly. Elsewhere it is a guess without guarantee. Hence
-its use here: to seed `evidence_anneal`.
+Message passing takes milliseconds where Monte Carlo takes seconds, and in a noiseless problem its
+success can be checked: the columns that it names represent y exactly. In other problems it is a
+guess without a guarantee. It is therefore only used to seed `evidence_anneal`.
 """
 
 from __future__ import annotations
@@ -26,27 +26,25 @@ from l0anneal.problem.sparse_problem import COLUMN_BYTES, SparseProblem
 
 __all__ = ["Beliefs", "pass_messages", "set_up_flops"]
 
-DAMPING = 0.8  # each message is so many parts new
-LEARNING = 0.5  # the same, of ρ, σ² and the noise
-FIRST_DENSITY = 0.2  # ρ in the beginning, as a part of M/N
-RANK = 1e-10  # smaller eigenvalues of AᵀA, relative to the largest, are zero
-STILL = 1e-20  # squared relative change at which it has converged
-STALL = (
-    50  # steps in which the noise must fall, be it by a thousandth, or it will not vanish any more
-)
+DAMPING = 0.8  # weight of the new message in each update
+LEARNING = 0.5  # the same for ρ, σ² and the noise
+FIRST_DENSITY = 0.2  # ρ at the beginning, as a fraction of M/N
+RANK = 1e-10  # eigenvalues of AᵀA that are smaller, relative to the largest, count as zero
+STILL = 1e-20  # squared relative change that counts as convergence
+STALL = 50  # give up if the noise falls by less than a thousandth in this many steps
 TINY = 1e-11
 Floats = NDArray[np.float64]
 
 
 class Beliefs(NamedTuple):
-    """What message passing came to; variances in the engine's units."""
+    """The result of message passing; variances are in the engine's units."""
 
-    probability: Floats  # of each column to be chosen
+    probability: Floats  # that each column belongs to the support
     log: list[tuple[float, float, float, float]]  # by step: noise variance, mean size, ρ, σ²
 
 
 def set_up_flops(problem: SparseProblem) -> float:
-    """About how many operations `pass_messages` needs before the first step; ∞ if it cannot begin."""
+    """Estimate the operations of `pass_messages` before its first step; ∞ if it cannot begin."""
     n = problem.n_columns
     if _by_columns(problem):
         few = problem.A.shape[0]
@@ -58,7 +56,7 @@ def set_up_flops(problem: SparseProblem) -> float:
 
 
 def _by_columns(problem: SparseProblem) -> bool:
-    """Whether AAᵀ is smaller than AᵀA and can be had."""
+    """Whether AAᵀ is smaller than AᵀA and can be computed."""
     A = problem.A
     return A is not None and A.shape[0] < A.shape[1] and 8 * math.prod(A.shape) <= COLUMN_BYTES
 
@@ -82,7 +80,10 @@ def pass_messages(
 
 
 def _spectrum(problem: SparseProblem) -> tuple[Floats, Floats]:
-    """Non-zero eigenvalues of AᵀA, and its eigenvectors as rows, from the smaller of AᵀA and AAᵀ."""
+    """Return the non-zero eigenvalues of AᵀA and, as rows, its eigenvectors.
+
+    They are computed from the smaller of AᵀA and AAᵀ.
+    """
     if _by_columns(problem):
         outer = np.zeros((problem.A.shape[0],) * 2)
         for _, block in problem.unit_blocks():
@@ -158,7 +159,7 @@ def _pass(
 
 
 def _denoise(r: Floats, precision: float, rho: float, slab: float) -> tuple[Floats, Floats, float]:
-    """Of r = x + noise: the probability that x is not zero, and its mean and variance if so."""
+    """For r = x + noise, return the probability that x ≠ 0, and its mean and variance if so."""
     noise = 1.0 / precision
     shrink = slab / (slab + noise)
     log_odds = np.log(rho / (1.0 - rho)) + 0.5 * np.log(noise / (slab + noise))
@@ -167,11 +168,11 @@ def _denoise(r: Floats, precision: float, rho: float, slab: float) -> tuple[Floa
 
 
 def _inside(share: float) -> float:
-    """Strictly between 0 and 1."""
+    """Keep a fraction strictly between 0 and 1."""
     return min(max(share, TINY), 1.0 - TINY)
 
 
 def _mix(fresh: float, old: float, damping: float, slab: float) -> float:
-    """Precisions are damped in their logarithm, and kept to what floats can tell from 0 and ∞."""
+    """Damp a precision on the log scale, and keep it in a range that floats can represent."""
     mixed = float(fresh**damping * old ** (1.0 - damping))
     return min(max(mixed, 1e-12 / slab), 1e14 / slab)

@@ -20,15 +20,16 @@ from l0anneal.samplers.run import Budget, RunStopped
 __all__ = ["PROPOSALS", "Posterior"]
 
 BURN_IN = 20  # draws that are not averaged, if there is time for more
-PROPOSALS = 400  # between two draws, at least: where columns are few, sweeps cost next to nothing
-KIN = 0.5  # columns with a larger correlation belong together
-FAINT = 0.1  # a less likely column does not start a group
+PROPOSALS = 400  # least number between two draws; with few columns, sweeps take almost no time
+KIN = 0.5  # columns with a larger correlation belong to one group
+FAINT = 0.1  # a column with a lower probability does not start a group
 
 
 class Posterior:
     """Averages over a chain that has settled.
 
-    Where an exact representation was found there is no noise level to draw: ρ, σ² and T stay fixed.
+    If an exact representation was found, there is no noise level to draw, and ρ, σ² and T stay
+    fixed.
     """
 
     def __init__(self, chain: EvidenceChain) -> None:
@@ -50,7 +51,7 @@ class Posterior:
         chain.budget = chain.run.budget()
         if chain.state != "found":
             chain.cap(max(chain.problem.n_samples // 2, chain.n_inside, 1))
-        with suppress(RunStopped):  # the draws until then are counted
+        with suppress(RunStopped):  # the draws so far are counted
             self._sample(n_draws, budget)
         if self.counted == 0:
             chain.workspace.pause = lambda: None  # one average, also of an interrupted run
@@ -90,7 +91,8 @@ class Posterior:
     def _draw(self) -> None:
         """Make Gibbs steps: ρ given the size, the coefficients, and from them the slab and T.
 
-        The priors are a Beta law on ρ, log-uniform on T, and that of `Slab` on the slab.
+        The priors are a Beta distribution for ρ, a log-uniform one for T, and that of `Slab` for
+        the slab.
         """
         chain, rng = self.chain, self.rng
         workspace, k = chain.workspace, chain.n_inside
@@ -126,7 +128,7 @@ class Posterior:
         inside, outside = workspace.inside_columns, workspace.outside_columns
         T, ridge = chain.temperature, chain.temperature / chain.slab
         pull = ridge * chain.hump
-        # each column and its correlation with the signal, off the span of the others
+        # squared norm of each column and its correlation with the signal, given the others
         gamma, r = np.empty(n), np.empty(n)
         gamma[inside] = 1.0 / workspace.inverse_diagonal
         r[inside] = workspace.coefficients * gamma[inside] - pull * chain.signs[inside]
@@ -134,7 +136,7 @@ class Posterior:
         open_ = gamma > PIVOT * workspace.tableau.diag
         gamma = np.where(open_, gamma, 1.0)
         lean = pull * r / (gamma * T)
-        to_hump = pull * np.tanh(lean)  # on average over the sign
+        to_hump = pull * np.tanh(lean)  # averaged over the sign
         mean = (r + to_hump) / gamma
         square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
         if chain.size is not None:
@@ -147,14 +149,15 @@ class Posterior:
             log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
             p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
             if k >= chain.largest:
-                p[outside] = 0.0  # there is no room for another
+                p[outside] = 0.0  # no further column is allowed
         return p, mean, square
 
     def _likely(self) -> NDArray[np.int64]:
-        """Return the likely columns, and the likeliest one of each group that is likely together.
+        """Return the likely columns, and the likeliest column of each group that is likely.
 
-        Where columns are correlated the data may say that one of them belongs to the support without
-        saying which. Then none has a probability above one half, but together they do.
+        If columns are correlated, the data may say that one of them belongs to the support without
+        saying which one. Then no column has a probability above one half, but the sum of their
+        probabilities is above one half.
         """
         taken = self.chosen > 0.5
         support = np.flatnonzero(taken).tolist()
@@ -181,7 +184,7 @@ class Posterior:
         return kin
 
     def result(self, schedule: EvidenceSchedule, record: dict[str, Any]) -> EvidenceResult:
-        """Return to the caller's units; coefficients are least squares on the chosen columns."""
+        """Return the result, in the caller's units and with least squares on the chosen columns."""
         chain, problem = self.chain, self.chain.problem
         every = np.arange(problem.n_columns)
         if chain.state == "found":

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EvidenceSchedule:
-    """What an evidence annealing did; with the seed it replays the run exactly.
+    """The steps that an evidence annealing made; with the seed, they replay the run exactly.
 
     Attributes
     ----------
@@ -72,9 +72,10 @@ class EvidenceResult(Result):
     Attributes
     ----------
     support : ndarray of int
-        Columns of posterior probability above one half, and the likeliest of each further group of
-        correlated columns (|r| > ½) that have it together. At a fixed size, the most probable columns.
-        If an exact representation was found, its columns.
+        Columns with a posterior probability above one half and, from each further group of
+        correlated columns (|r| > ½) whose probabilities sum to more than one half, the likeliest
+        column. At a fixed size, the most probable columns. If an exact representation was found,
+        its columns.
     coef : ndarray of shape (N,)
         Least-squares coefficients on the support, zero elsewhere.
     energy, distortion : float
@@ -84,13 +85,15 @@ class EvidenceResult(Result):
     size_posterior : ndarray
         Posterior probability of each number of columns, from 0 on.
     averaged_coef, coef_std : ndarrays of shape (N,)
-        Posterior mean and standard deviation of the coefficients, over supports and given each.
+        Posterior mean and standard deviation of the coefficients. They include both the uncertainty
+        of the support and that of the coefficients on a given support.
     noise_variance, rho : float
-        The noise variance and the probability of a column, inferred or as given.
+        The noise variance and the prior probability of a column, as inferred or as given.
     state : {"found", "noise", "trapped"}
         How the cooling ended: with an exact representation, at a noise level, or with neither.
     schedule, seed : EvidenceSchedule, int
-        What was run; given again they give the same result.
+        The steps that were made and the seed; passed to `evidence_anneal`, they reproduce the
+        result.
     seconds, interrupted, ended
         Wall-clock time, whether the user stopped the run, and why it ended.
     """

@@ -1,16 +1,16 @@
-"""The law of the coefficients that are not zero, learned from them.
+"""The distribution of the coefficients that are not zero, learned from these coefficients.
 
-It is Gaussian, of variance v, about m or about −m, each with probability one half: the usual slab with
-one hump if m = 0, and one with two humps if not. Where all coefficients are of about one size, the two
-humps say that a small one is not likely, and so keep out columns that fit the noise; where they are
-of all sizes, the data say m = 0.
+A coefficient is Gaussian with variance v and mean m or −m, each with probability one half. This is
+the usual slab with one hump if m = 0, and a slab with two humps if not. If all coefficients have
+about the same size, two humps make a small coefficient unlikely and so keep out columns that only
+fit noise. If the coefficients have very different sizes, the data favour m = 0.
 
-The prior: the mean square m² + v is about ``centre``, and of it the part c is of m². Given c,
+Prior: the mean square m² + v is about ``centre``, and m² is a fraction c of it. Given c,
 
     v ~ `WEIGHT` (1 − c) centre / χ²(WEIGHT),     m ~ |N(0, v c/(1 − c))|, if above √v,
 
-and c is 0 with probability .9, or else any of the other `PARTS`. (Below √v the two humps would be
-one, and the slab only a narrower one.)
+and c is 0 with probability .9, and otherwise one of the other `PARTS`, all equally likely. (For m
+below √v the two humps would merge into one.)
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from scipy.special import erfc
 
 __all__ = ["Slab"]
 
-WEIGHT = 6.0  # the prior on v weighs as much as so many columns
+WEIGHT = 6.0  # the prior on v counts as much as this many columns
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])
 LOG_PRIOR = np.log([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3])
-RATIO = PARTS / (1.0 - PARTS)  # of the variance of m, were it not bounded, to v
-LOG_PRIOR[1:] -= np.log(erfc(np.sqrt(0.5 / RATIO[1:])))  # of m being above √v
+RATIO = PARTS / (1.0 - PARTS)  # ratio of the variance of m, without its lower bound, to v
+LOG_PRIOR[1:] -= np.log(erfc(np.sqrt(0.5 / RATIO[1:])))  # normalise: m is above √v
 TRIES = 2
 Floats = NDArray[np.float64]
 
 
 class Slab:
-    """A Markov chain over m and v, given coefficients that may change between its steps."""
+    """A Markov chain over m and v, for coefficients that may change between its steps."""
 
     def __init__(self, centre: float) -> None:
         self.m, self.v = 0.0, centre
         self.centre = (1.0 - PARTS) * centre
 
     def draw(self, x: Floats, rng: np.random.Generator) -> Floats:
-        """Move m and v, given the coefficients x; return the sign of the hump that each is of."""
+        """Move m and v, given the coefficients x; return the sign of each coefficient's hump."""
         self.sizes = np.abs(x)
         self._prepare()
         for _ in range(TRIES):
@@ -51,9 +51,9 @@ class Slab:
         return np.where(own, 1.0, -1.0) * np.sign(x)
 
     def _prepare(self) -> None:
-        """The law of c, and what of m and v depends on it, if each coefficient were of the hump nearby.
+        """Compute the distribution of c, and those of m and v given c, approximately.
 
-        Then all would be conjugate.
+        Each coefficient is taken to belong to the nearer hump, so that the priors are conjugate.
         """
         k, total = self.sizes.size, float(self.sizes.sum())
         self.shrunk = 1.0 + RATIO * k
@@ -66,7 +66,7 @@ class Slab:
         self.law = law / law.sum()
 
     def _leap(self, rng: np.random.Generator) -> None:
-        """Propose from that law; the weight corrects for the hump on the other side."""
+        """Propose from that distribution; the weight corrects for the other hump."""
         c = int(rng.choice(PARTS.size, p=self.law))
         v = float(self.square[c] / rng.chisquare(WEIGHT + self.sizes.size))
         spread = math.sqrt(v * RATIO[c] / self.shrunk[c])
@@ -75,7 +75,7 @@ class Slab:
         self._accept(m, v, gain, rng)
 
     def _step(self, rng: np.random.Generator) -> None:
-        """Random walk of log m and log v."""
+        """Make a step of a random walk in log m and log v."""
         width = 2.0 / math.sqrt(WEIGHT + self.sizes.size)
         m, v = self.m * math.exp(width * rng.normal()), self.v * math.exp(width * rng.normal())
         gain = self._log_law(m, v) - self._log_law(self.m, self.v)
@@ -84,7 +84,10 @@ class Slab:
         self._accept(m, v, gain, rng)
 
     def _split_or_merge(self, rng: np.random.Generator) -> None:
-        """From one hump to two, or back, at the same mean square, of which m² gets the part c > ½."""
+        """Propose two humps instead of one, or one instead of two, with the same mean square.
+
+        Of this mean square, m² is a fraction c > ½.
+        """
         if self.m > 0.0:
             square = self.m**2 + self.v
             m, v, c, two = 0.0, square, self.m**2 / square, self.m
@@ -109,7 +112,7 @@ class Slab:
         return float(other[:-1].sum() - other[-1])
 
     def _log_law(self, m: float, v: float) -> float:
-        """Log density of m and log v, but for a constant."""
+        """Return the log density of m and log v, up to a constant."""
         prior = LOG_PRIOR + 0.5 * WEIGHT * (np.log(self.centre / v) - self.centre / v)
         if m > 0.0:
             variance = v * RATIO[1:]

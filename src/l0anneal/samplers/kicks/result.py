@@ -24,7 +24,7 @@ class KickResult(SearchResult):
     chain_energies, chain_supports, chain_coefs : ndarrays
         Energy, support and coefficients of each chain.
     n_kicks : ndarray of int
-        The kicks that each chain made. Given again with the seed, they give the same result.
+        The number of kicks that each chain made. With the same seed they reproduce the result.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
 

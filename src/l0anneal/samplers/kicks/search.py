@@ -1,11 +1,12 @@
-"""Iterated descent: kick a support out of its minimum, walk down, and mostly stay where that ends.
+"""Iterated descent: kick a support out of its minimum, descend, and usually continue from there.
 
-At zero temperature the landscape consists of its swap-local minima. A kick exchanges a few random
-columns; the descent after it costs a few exchanges, each O(NK) like an accepted pair flip. The minimum
-that it reaches is accepted if it is not much higher than the last one (`moves.kick`). This is annealing
-on the minima instead of the supports, at a temperature that regulates itself. It samples no law and
-therefore gives no entropies. For the lowest distortion in a given time it is the best of the samplers
-here; `benchmarks/frontier.py` compares them.
+A support is a *swap-local minimum* if no exchange of a single column lowers its energy. A kick
+exchanges a few random columns; the descent after it takes a few exchanges, each O(NK) like an
+accepted pair flip. The minimum that the descent reaches is accepted if it is not much higher than
+the last one (`moves.kick`). In effect the search anneals minima instead of supports, at a
+temperature that adjusts itself. It does not sample from a known distribution and therefore gives no
+entropies. Of all samplers here, it reaches the lowest distortion in a given time;
+`benchmarks/frontier.py` compares them.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
 
 __all__ = ["kick_search", "kick_search_in"]
 
-FIRST_SLACK = 0.05  # as a part of the first minimum's energy
-EXACT = 1e-13  # energy, in the engine's units, below which nothing can be gained
+FIRST_SLACK = 0.05  # as a fraction of the first minimum's energy
+EXACT = 1e-13  # energy, in the engine's units, below which the fit counts as exact
 ENDLESS = 2**50
-PAUSE = 0.01  # seconds of kicks between two looks at the clock
+PAUSE = 0.01  # seconds of kicks between two checks of the clock
 
 
 def kick_search(
@@ -51,7 +52,10 @@ def kick_search(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> KickResult:
-    """Find the best ``n_nonzero`` columns by descents, each after a random kick to the support.
+    """Find the best ``n_nonzero`` columns by repeated descents, each after a random kick.
+
+    A kick exchanges a few random columns of the support. A descent then exchanges single columns as
+    long as this lowers the error.
 
     Parameters
     ----------
@@ -59,9 +63,10 @@ def kick_search(
         The dictionary A and the signal y.
     n_nonzero : int
         k, the number of columns.
-    n_kicks : int, or one for each chain, optional
-        How long to search; by default 1000, or with a time limit as many as there is time for. A chain
-        ends earlier if nothing of the signal is left.
+    n_kicks : int or sequence of int, optional
+        The number of kicks of all chains, or of each chain. By default it is 1000 or, with a time
+        limit, as many as there is time for. A chain ends early if its columns fit the signal
+        exactly.
     n_chains, n_jobs : int
         The number of independent chains, of which the best is returned, and the number of threads that
         run them (−1: all cores). The first chain starts at the greedy support (orthogonal least
@@ -69,13 +74,14 @@ def kick_search(
     initial_support : array of k column indices, optional
         Where every chain starts.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. One descent is always
-        made. The result holds the numbers of kicks; given in place of the limit they replay the run
-        exactly.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels. One
+        descent is always made. The result records how many kicks each chain made (``n_kicks``);
+        pass them in place of the time limit to replay the run exactly.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result for
+        any ``n_jobs``. None draws a new seed, which the result stores as ``seed``.
     progress : bool
-        Show a bar.
+        Show a progress bar.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before the
         first descent has ended there is nothing to return, and KeyboardInterrupt is raised.
@@ -120,7 +126,7 @@ def kick_search_in(
     start: NDArray[np.int64] | None = None,
     n_chains: int = 1,
 ) -> KickResult:
-    """Search inside a run that has begun; arguments are checked already."""
+    """Search inside a run that has begun, with arguments that have been checked."""
     if n_kicks is None:
         n_kicks = [1000 if run.time_limit is None else ENDLESS] * n_chains
     run.compile(_warm_up)
@@ -160,7 +166,7 @@ class _Chain:
         self.start, self.n_rounds = start, n_rounds
         self.n_kicks = n_kicks if 0 < k < problem.n_columns else 0
         self.at = np.zeros(PLACES, dtype=np.int64)
-        self.best: NDArray[np.int64] | None = None  # until there is one
+        self.best: NDArray[np.int64] | None = None  # None until there is one
         self.exact = False
 
     @property
@@ -182,7 +188,7 @@ class _Chain:
         left = min(1.0, problem.unit_signal + energy)
         levels = np.array([energy, energy, FIRST_SLACK * left, EXACT - problem.unit_signal])
         state = stream(run.stream("kick chain", self.index))
-        with suppress(RunStopped):  # ``best`` holds the best support until then
+        with suppress(RunStopped):  # ``best`` holds the best support so far
             self._kick(workspace, held, state, levels, end)
         self.exact = bool(levels[BEST] <= levels[FLOOR])
 
@@ -194,7 +200,7 @@ class _Chain:
         levels: NDArray[np.float64],
         end: float,
     ) -> None:
-        """Kick in batches, so that the clock is looked at every `PAUSE` seconds."""
+        """Kick in batches, so that the clock is checked about every `PAUSE` seconds."""
         run, batch = self.run, 1
         while self.kicks < self.n_kicks and levels[BEST] > levels[FLOOR]:
             run.listen()

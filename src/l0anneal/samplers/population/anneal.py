@@ -1,8 +1,8 @@
-"""Population annealing: many replicas are cooled together and measure log G(μ) on the way.
+"""Population annealing: cool many replicas together, and estimate log G(μ) from them.
 
-R supports are drawn uniformly at μ = 0. A step to μ' > μ *resamples* them, replica i in proportion to
-w_i = exp(−(μ' − μ) E_i), and then makes sweeps of pair flips at μ'. The mean weight of each step
-estimates G(μ')/G(μ), with G(μ) = Σ_S exp(−μ E(S)), so that
+R supports (the replicas) are drawn uniformly at μ = 0. A step to μ' > μ *resamples* them, copying
+replica i in proportion to w_i = exp(−(μ' − μ) E_i), and then makes sweeps of pair flips at μ'. The
+mean weight of each step estimates G(μ')/G(μ), with G(μ) = Σ_S exp(−μ E(S)), so that
 
     log Ĝ(μ_a) = log G(0) + Σ_{b<a} log (1/R) Σ_i w_i^(b),        G(0) = C(N, k).
 
@@ -15,9 +15,10 @@ much each family contributed to it: family f moves log Ĝ by
 where n_f is its size. This holds while no family is a large part of the population: the mean square
 family size ρ_t = R Σ_f (n_f/R)² has to stay far below R.
 
-Bias. For a schedule fixed in advance Ĝ is unbiased, so log Ĝ is low by about half its variance, which
-is reported as ``free_entropy_bias``. If the steps are chosen in the run from the same energies, Ĝ itself
-has a bias of order 1/R as well; replaying the executed schedule with another seed removes it.
+Bias. For a schedule fixed in advance Ĝ is unbiased, so log Ĝ is too low by about half its variance,
+which is reported as ``free_entropy_bias``. If the steps are chosen in the run from the same
+energies, Ĝ itself has a bias of order 1/R as well; replaying the executed schedule with another
+seed removes it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = ["population_anneal"]
 
 Floats = NDArray[np.float64]
 
-HOT_SWEEPS = 30  # a time limit must allow for so many sweeps at μ = 0; cold ones are cheaper
+HOT_SWEEPS = 30  # a time limit must suffice for this many sweeps at μ = 0; cold ones are cheaper
 
 
 def population_anneal(
@@ -66,7 +67,12 @@ def population_anneal(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> PopulationResult:
-    """Cool a population of supports together; estimate free entropy and entropy on the way.
+    """Cool a population of supports together, and estimate free entropy and entropy.
+
+    At each step to a lower temperature, supports with a small error are copied and those with a
+    large error are dropped; then all of them make random exchanges. The weights of the copies give
+    an estimate of G(μ) = Σ_S exp(−μ E(S)), the normalising constant at inverse temperature μ, and
+    of the free entropy log G / N.
 
     Parameters
     ----------
@@ -75,8 +81,9 @@ def population_anneal(
     n_nonzero : int
         k, the number of columns.
     schedule : Schedule, optional
-        Inverse temperatures and sweeps, such as ``result.schedule`` of an earlier run, which with
-        that run's seed and population replays it exactly. By default each step is chosen in the run.
+        Inverse temperatures and sweeps, for example the ``schedule`` of an earlier result; together
+        with the seed and the population of that run it replays the run exactly. By default each
+        step is chosen during the run.
     population : int
         R, the number of replicas.
     overlap : float
@@ -85,21 +92,25 @@ def population_anneal(
     tau : int
         Sweeps of N proposals at each temperature. Not used with a ``schedule``.
     mu_max : float, optional
-        Where to end; by default the cold end of `Schedule.automatic`. Not with a ``schedule``.
+        The last inverse temperature; by default that of `Schedule.automatic`. It cannot be combined
+        with a ``schedule``.
     polish : bool
         End with a descent from the best support to a swap-local minimum.
     n_jobs : int
         Number of threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
-        Keep the population at every temperature, as ``result.samples``, and not only the last one.
+        Keep the population at every temperature, as ``result.samples``, and not only at the last
+        one.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. Where they are short
-        the population is smaller (``result.population``), then there are fewer sweeps at each
-        temperature, down to one, and then the run ends before it is cold. The result holds the executed
-        schedule, which with that population replays the run exactly. A run never takes longer than it
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels. If
+        there is too little time, the population is reduced first (see ``result.population``), then
+        the number of sweeps at each temperature, down to one, and finally the run ends before the
+        last temperature. The result records the executed schedule; with this schedule and
+        ``result.population`` the run can be replayed exactly. A run never takes longer than it
         would without a limit.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result for
+        any ``n_jobs``. None draws a new seed, which the result stores as ``seed``.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
@@ -112,9 +123,9 @@ def population_anneal(
 
     Notes
     -----
-    Where some sets of k columns are linearly dependent, G(0) is the number of those that are not.
-    It is then estimated from the first draws, or, if these supports are rarer than one in a
-    thousand, left open: free entropies are NaN.
+    If some sets of k columns are linearly dependent, G(0) is the number of sets that are
+    independent. This number is estimated from the first draws. If fewer than about one set in a
+    thousand is independent, it is not estimated, and free entropies are NaN.
 
     Examples
     --------
@@ -153,7 +164,7 @@ def population_anneal(
             population = min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
         pace = _Pace(run, each * population)
         cooled = _Population(Replicas(run, problem, k, population), keep_samples)
-        with suppress(RunStopped):  # temperatures completed until then are in the record
+        with suppress(RunStopped):  # the temperatures completed so far are in the record
             if schedule is not None:
                 run.expect(len(schedule))
                 _follow(pace, cooled, schedule)
@@ -180,7 +191,7 @@ def _by_overlap(pace: _Pace, cooled: _Population, mu_max: float, overlap: float,
     cooled.step(0.0, pace.sweeps(tau, 100))
     while cooled.mu < mu_max:
         mu = cooled.next_mu(mu_max, overlap)
-        ratio = mu / cooled.mu if cooled.mu > 0 else 2.0  # about that of the following steps, too
+        ratio = mu / cooled.mu if cooled.mu > 0 else 2.0  # later steps have about this ratio
         n_sweeps = pace.sweeps(tau, 1 + math.log(mu_max / mu) / math.log(ratio))
         if n_sweeps == 0:
             cooled.ended = "time limit"
@@ -206,7 +217,7 @@ def _package(run: Run, cooled: _Population, name: str, polish: bool) -> Populati
 
 
 class _Pace:
-    """How many sweeps there is time for at each of the temperatures that are left."""
+    """Decides how many sweeps there is time for at each remaining temperature."""
 
     def __init__(self, run: Run, seconds: float) -> None:
         self.run, self.seconds = run, seconds  # of a sweep of the whole population, at first
@@ -231,7 +242,7 @@ def _seconds_of_a_sweep(run: Run, problem: SparseProblem, k: int) -> float:
     """Time a sweep of one replica at μ = 0, where sweeps take longest."""
     n_pilots = 2 * run.n_threads
     pilots = Replicas(run.part(random_state=0), problem, k, n_pilots)
-    pilots.sweep(0.0, 1)  # makes the threads' tableaus
+    pilots.sweep(0.0, 1)  # creates the tableaus of the threads
     began = run.now()
     pilots.sweep(0.0, 1)
     return (run.now() - began) / n_pilots
@@ -261,7 +272,7 @@ class _Population:
         self.family = np.arange(size)
         count = log_choose(n, k)
         self.log_g = count + replicas.log_fraction
-        self.delta = np.zeros(size)  # by family: its part in log Ĝ
+        self.delta = np.zeros(size)  # contribution of each family to log Ĝ
         # the same by thermodynamic integration, log G = log G(0) − ∫⟨E⟩ dμ
         self.integral = self.log_g
         self.integral_delta = np.zeros(size)
@@ -271,7 +282,7 @@ class _Population:
         self.record: dict[str, list[float]] = {name: [] for name in names.split()}
 
     def next_mu(self, mu_max: float, overlap: float) -> float:
-        """The largest μ ≤ mu_max with the effective sample size asked for; by bisection."""
+        """Return the largest μ ≤ mu_max with the required effective sample size, by bisection."""
         if self._weights(mu_max)[2] >= overlap:
             return mu_max
         low, high = self.mu, mu_max
@@ -300,7 +311,7 @@ class _Population:
         self._measure(ess)
 
     def _weights(self, mu: float) -> tuple[Floats, float, float]:
-        """Normalised weights for the step to μ, log of their mean, effective fraction."""
+        """Return the normalised weights of a step to μ, their log mean and effective fraction."""
         energies = self.replicas.energies
         step = (mu - self.mu) * self.replicas.problem.unit_energy
         lowest = energies.min()
@@ -311,7 +322,7 @@ class _Population:
         return weights, log_mean, float(1.0 / (energies.size * np.sum(weights**2)))
 
     def _resample(self, mu: float) -> float:
-        """Systematic resampling: each replica's copies are its share, rounded up or down."""
+        """Resample systematically: a replica gets its share of copies, rounded up or down."""
         weights, log_mean, ess = self._weights(mu)
         size = weights.size
         self.log_g += log_mean
@@ -333,7 +344,7 @@ class _Population:
         return math.sqrt(float(np.sum(delta**2)) * size / (size - 1) + more)
 
     def _integrate(self, mu: float) -> Floats:
-        """Take ∫⟨E⟩ dμ to the present μ, by the trapezium with end slopes d⟨E⟩/dμ = −var E."""
+        """Extend ∫⟨E⟩ dμ to μ by the trapezoidal rule with end slopes d⟨E⟩/dμ = −var E."""
         energies = self.replicas.mean_energies
         mean = float(energies.mean())
         influence = self._by_family(energies - mean) / energies.size
@@ -372,7 +383,7 @@ class _Population:
         if replicas.energies[lowest] < self.lowest:
             self.lowest = float(replicas.energies[lowest])
             self.best = replicas.supports[lowest].copy()
-        # a step that is interrupted leaves the replicas half moved; the result has those before it
+        # if a step is interrupted, some replicas have moved: the result keeps those before the step
         supports = replicas.supports.astype(np.int32)
         if self.keep_samples:
             self.samples.append(supports)

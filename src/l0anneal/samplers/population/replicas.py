@@ -1,8 +1,9 @@
-"""Many supports, one tableau per thread: for samplers with more replicas than tableaus fit.
+"""Many supports but one tableau per thread, for more replicas than tableaus fit in memory.
 
-A replica is its support and its random stream. To move it, its tableau is made anew by Cholesky,
-which costs as much as K accepted moves, and thrown away afterwards. What a replica does depends on
-its support, its stream and the temperature alone, not on the thread, nor on who came before it.
+A replica is its support and its random stream. To move it, its tableau is computed by a Cholesky
+factorisation, which costs as much as K accepted moves, and discarded afterwards. What a replica
+does depends only on its support, its stream and the temperature, not on the thread or on the
+replica that was moved before it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Replicas:
         self._begin()
 
     def _begin(self) -> None:
-        """Draw supports uniformly from the admissible ones or, where these are rare, somehow."""
+        """Draw admissible supports uniformly or, if they are rare, in some other way."""
         workspace = self._first = self.run.workspace(self.problem, self.k)
         direct = self.problem.gram_is_whole or workspace.tableau.columns.size > 0
         at = np.zeros(4, dtype=np.int64)
@@ -79,7 +80,7 @@ class Replicas:
         """
         direct = self._first.prefers_direct(self.acceptance)
         n_replicas = len(self.supports)
-        # tasks short enough for an interrupt to be heard, and enough of them for all threads
+        # tasks short enough for an interrupt to be noticed, and enough of them for all threads
         short = self._first.chunk // (n_sweeps * self.problem.n_columns)
         per_task = max(1, min(short, n_replicas // (4 * self._n_threads)))
         cuts = [slice(start, start + per_task) for start in range(0, n_replicas, per_task)]

@@ -28,18 +28,20 @@ class PopulationResult(Result):
     Attributes
     ----------
     support : ndarray of shape (k,)
-        The best support that was seen after the sweeps of any temperature, polished; sorted.
+        The best support seen after the sweeps at any temperature, sorted. If ``polish`` was set, it
+        is the swap-local minimum below that support.
     coef : ndarray of shape (N,)
         Least-squares coefficients on the support, zero elsewhere; from a QR factorisation.
     energy, distortion : float
         ½‖y − A coef‖², and that divided by M.
     schedule, seed : Schedule, int
-        What was executed: given again to `population_anneal`, with the same population, they give
-        this result again.
+        The schedule that was executed and the seed. With the same population they reproduce the
+        result.
     seconds : float
         Wall-clock time.
     last_supports, last_energies : ndarrays of shapes (R, k) and (R,)
-        The population at the last temperature: samples of the Gibbs law there.
+        The population at the last temperature: samples from the Gibbs distribution at this
+        temperature.
     family : ndarray of shape (R,)
         First ancestor of each replica of the last population. Relatives are not independent.
     """
@@ -66,24 +68,25 @@ class PopulationResult(Result):
 
     @property
     def population(self) -> int:
-        """R."""
+        """R, the number of replicas."""
         return self.family.size
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
         """The run against inverse temperature.
 
-        Variables over the coordinate ``mu``; an ``_error`` is one standard deviation, by families:
+        Variables over the coordinate ``mu``; an ``_error`` is one standard deviation, estimated
+        from families:
 
         - ``temperature``; ``acceptance``; ``ess``, the effective fraction of the population in the
           step that led here; ``families``, how many are left; ``rho_t``, their mean square size
         - ``distortion`` and ``distortion_error``: mean over replicas and sweeps;
           ``distortion_std``: spread over replicas
         - ``free_entropy`` g = log Ĝ / N, its ``free_entropy_error``, and ``free_entropy_bias``,
-          minus half its variance: subtract it to be rid of it
+          which is minus half the variance of log Ĝ, divided by N: subtract it to correct g
         - ``entropy`` s = g + μ⟨E⟩/N and ``entropy_error``
-        - ``free_entropy_integrated`` and its error: the same g by thermodynamic integration of the
-          mean energy, which has no such bias and other errors
+        - ``free_entropy_integrated`` and its error: the same g by thermodynamic integration
+          of the mean energy, which does not have this bias but has other errors
         """
         import xarray as xr
 
@@ -136,9 +139,10 @@ class PopulationResult(Result):
 
     @property
     def trusted(self) -> NDArray[np.bool_]:
-        """By temperature: whether the population still had enough families for its errors to hold.
+        """Whether the population had enough families for its errors to be reliable, by temperature.
 
-        That is ρ_t ≤ R/20: the families count as twenty equal ones or more.
+        This is the case if ρ_t ≤ R/20, that is, if the families are worth at least twenty of equal
+        size.
         """
         return 20.0 * self.rho_t <= self.population
 

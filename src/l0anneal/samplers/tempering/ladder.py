@@ -27,7 +27,7 @@ __all__ = ["MOST_RUNGS", "ReplicaLadder"]
 Floats = NDArray[np.float64]
 MOST_RUNGS = 64
 SURVEYED_SIZES, SURVEY_TEMPERATURES = 9, 50
-EVEN = 0.3  # visits to all sizes are even if the rarest has this part of the mean
+EVEN = 0.3  # visits count as even if the rarest size has this fraction of the mean
 
 
 class ReplicaLadder:
@@ -87,7 +87,7 @@ class ReplicaLadder:
         self.tried = np.zeros(max(0, n_rungs - 1), dtype=np.int64)
         self.visits[:] = 0
         self.round_trips = self.size_trips = 0
-        self._heading = np.zeros(n_rungs, dtype=np.int64)  # by replica; 1: was hot last, 2: cold
+        self._heading = np.zeros(n_rungs, dtype=np.int64)  # last end visited; 1: hot, 2: cold
         self._size_heading = np.zeros(n_rungs, dtype=np.int64)
 
     # ------------------------------------------------------------ one round
@@ -135,7 +135,7 @@ class ReplicaLadder:
                 values[a], values[a + 1] = values[a + 1], values[a]
 
     def supports(self) -> NDArray[np.int32]:
-        """The support at each rung, sorted, padded with −1."""
+        """Return the support at each rung, sorted and padded with −1."""
         rows = np.full((self.mu.size, self.most), -1, dtype=np.int32)
         for a, r in enumerate(self.at):
             support = self.workspaces[r].support
@@ -143,7 +143,7 @@ class ReplicaLadder:
         return rows
 
     def keep_present(self) -> None:
-        """If no round was completed, take the present supports for the best ones."""
+        """If no round was completed, count the present supports as the best ones."""
         if all(support is None for support in self.best):
             for workspace in self.workspaces:
                 self.best[workspace.size - self.least] = workspace.support
@@ -173,9 +173,10 @@ class ReplicaLadder:
     def tune(self, n_rungs: int | None) -> None:
         """Move the rungs so that all exchange rates would be equal, from the rates so far.
 
-        The sum of rejection rates up to a rung, as a function of its μ, hardly depends on the other
-        rungs (Syed, Bouchard-Côté, Deligiannidis and Doucet 2022): so it is interpolated, and cut
-        into equal parts. Without ``n_rungs`` their number is 2Λ + 2.
+        The sum of the rejection rates up to a rung, as a function of its μ, hardly depends on the
+        other rungs (Syed, Bouchard-Côté, Deligiannidis and Doucet 2022). It is therefore
+        interpolated and divided into equal parts. If ``n_rungs`` is None there are 2Λ + 2 rungs,
+        where Λ is the sum over the whole ladder.
         """
         rejections = np.maximum(1.0 - self.exchange_rate, 1e-3)
         barrier = np.concatenate(([0.0], np.cumsum(rejections)))
@@ -254,7 +255,10 @@ class ReplicaLadder:
         self._seen = np.zeros_like(self.visits)
 
     def _gains(self) -> Floats:
-        """By how much a visit lowers a size's weight: halved when visits are even, 1/time in the end."""
+        """Return by how much a visit to a size lowers its weight, for each rung.
+
+        The amount is halved whenever visits are even, and falls as 1/time in the end.
+        """
         self._rounds += 1
         if self.n_sizes == 1:
             return np.zeros(self.mu.size)

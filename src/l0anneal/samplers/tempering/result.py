@@ -1,4 +1,4 @@
-"""The result of replica exchange, and when it refuses to answer."""
+"""The result of replica exchange, and the error raised if the run was too short."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class RunTooShort(RuntimeError):
 class TemperResult(Result):
     """The result of a replica exchange.
 
-    The supports are the best that were seen, however long the run was. Averages and samples
-    (`trajectory`, `samples`) claim to follow the stated law; if ``refusals`` is not empty they raise
-    `RunTooShort` instead.
+    The supports are the best ones that were seen, even if the run was short. Averages and samples
+    (`trajectory`, `samples`) are only available if they can be trusted to follow the stated
+    distribution; if ``refusals`` is not empty, reading them raises `RunTooShort`.
 
     Attributes
     ----------
@@ -46,18 +46,19 @@ class TemperResult(Result):
     ladder : ndarray of shape (L,)
         Inverse temperatures, ascending.
     weights : ndarray of shape (L, n_sizes)
-        Frozen weights: rung a has the law P(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
+        The weights of the sizes: rung a has the distribution P(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
     exchange_rate : ndarray of shape (L − 1,)
-        Mean acceptance of exchanges between neighbouring rungs.
+        Mean acceptance rate of exchanges between neighbouring rungs.
     barrier : float
         Λ, the sum of the rejection rates: about 2Λ + 2 rungs are best.
     round_trips, size_trips : int
         Journeys of replicas from the hottest rung to the coldest and back, and from the smallest
         size to the largest and back.
     autocorrelation : ndarray of shape (L,)
-        Integrated autocorrelation time at each rung, in sweeps: the longer one of energy and size.
+        Integrated autocorrelation time at each rung, in sweeps: the larger of the times of energy
+        and size.
     visits : ndarray of shape (L, n_sizes)
-        How often each size was held at each rung, counted in proposals.
+        The number of proposals made at each size and rung.
     """
 
     n_sweeps: int
@@ -111,7 +112,7 @@ class TemperResult(Result):
 
     @cached_property
     def exchanges(self) -> xarray.Dataset:
-        """How the ladder worked, also of a run too short: rates, times, visits to each size."""
+        """How the ladder worked, even if the run was too short: rates, times, visits."""
         import xarray as xr
 
         return xr.Dataset(
@@ -135,7 +136,7 @@ class TemperResult(Result):
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
-        """Averages at each rung, over the coordinate ``mu``; raises `RunTooShort` if they are not.
+        """Averages at each rung, over the coordinate ``mu``; `RunTooShort` if not reliable.
 
         ``temperature``, ``distortion``, its spread ``distortion_std`` and the error of the mean
         ``distortion_error``, ``autocorrelation``. With several sizes also ``log_g_ratio``: log of
@@ -164,7 +165,7 @@ class TemperResult(Result):
     def samples(self) -> xarray.DataArray:
         """Supports after every sweep at every rung, sorted, padded with −1 (``keep_samples=True``).
 
-        Dimensions ``sweep``, ``mu`` and ``slot``. Raises `RunTooShort` if they are no samples.
+        Dimensions ``sweep``, ``mu`` and ``slot``. Raises `RunTooShort` if the run was too short.
         """
         import xarray as xr
 

@@ -1,11 +1,12 @@
 """Replica exchange, in temperature and in the size of the support.
 
-Replicas on a ladder of temperatures exchange places, so that a replica that is trapped in the cold
-is carried to where it melts. Where several sizes are asked for, a replica also adds and removes
-columns, and each size has its own weight at each rung: the paper's extended ensemble. The run has
-three parts: a *pilot run*, which moves the ladder to equal exchange rates and learns the weights; a
-tenth of the sweeps to forget the pilot run; and the averaged sweeps, during which nothing is changed
-and rung a has the law
+A replica is a support with its own random numbers. There is one replica at each temperature of a
+ladder, and replicas exchange places, so that a replica that is trapped at a low temperature gets to
+higher ones and can escape. If several sizes are asked for, a replica also adds and removes columns,
+and each size has a weight of its own at each rung of the ladder: the paper's extended ensemble. The
+run has three parts: a *pilot run*, which moves the ladder to equal exchange rates and learns the
+weights; a burn-in, by which the replicas forget the pilot run; and the averaged sweeps, during
+which the ladder and the weights stay fixed and rung a has the distribution
 
     P_a(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
 """
@@ -77,44 +78,57 @@ def temper(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> TemperResult:
-    """Sample supports at many temperatures, and sizes, by replicas that exchange places.
+    """Sample supports at many temperatures by replica exchange (parallel tempering).
+
+    One replica of the support runs at each temperature of a ladder, and neighbouring replicas try
+    to exchange places after each sweep of N proposals. With ``sizes``, the number of columns
+    varies as well.
 
     Parameters
     ----------
     problem : SparseProblem
-        A and y.
+        The dictionary A and the signal y.
     n_nonzero : int, optional
-        k, the size of the support; or else
+        k, the number of columns. Give either ``n_nonzero`` or ``sizes``.
     sizes : (k_min, k_max), optional
-        the sizes of the supports, all of which are visited at each temperature.
+        The smallest and the largest number of columns. All sizes in between are visited at each
+        temperature.
     ladder : array, optional
-        Inverse temperatures, ascending, one replica each; used as given. By default a pilot run
-        finds a ladder of equal exchange rates.
+        Inverse temperatures in ascending order, one for each replica. By default a pilot run finds
+        a ladder on which all neighbours exchange equally often.
     n_replicas : int, optional
-        ReplicaLadder of the ladder to be found; by default the pilot run tells.
+        The number of replicas, if the ladder is found by the pilot run. By default the pilot run
+        also finds this number.
     mu_max : float, optional
-        Cold end of the ladder to be found; by default that of `Schedule.automatic`.
+        The last inverse temperature, if the ladder is found by the pilot run; by default that of
+        `Schedule.automatic`.
     n_sweeps : int
-        Sweeps of each replica that count, with an attempt to exchange after each.
+        The number of sweeps of each replica that are averaged.
     n_pilot : int, optional
-        Sweeps of each replica in the pilot run; by default half of ``n_sweeps``.
+        The number of sweeps of each replica in the pilot run; by default half of ``n_sweeps``.
     n_burn_in : int, optional
-        Sweeps between the pilot run and those that count; by default a tenth of ``n_sweeps``.
+        The number of sweeps between the pilot run and the averaged ones; by default a tenth of
+        ``n_sweeps``.
+    survey_tau : int, optional
+        With ``sizes``, the number of sweeps at each temperature of the survey, a few short
+        annealings that give the first weights of the sizes; by default 5. With 0 there is none.
     polish : bool
         End with a descent from the best support of each size to a swap-local minimum.
     n_jobs : int
-        Threads (−1: all cores). The result does not depend on it.
+        Number of threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
-        Keep the supports after every sweep that counts, as ``result.samples``.
+        Keep the supports after every averaged sweep, as ``result.samples``.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. The run fills them, a
-        third with the pilot run. The numbers of sweeps are then found instead of given. Where there is
-        no time to move 16 replicas a few times, there are fewer replicas and no pilot run; with
-        ``sizes`` the survey is shortened. The result holds all these numbers (``n_sweeps``,
-        ``n_pilot``, ``n_burn_in``, ``n_replicas``, ``survey_tau``); given in place of the time limit
-        they replay the run exactly.
+        Wall-clock time of the whole call in seconds, not counting the compilation of kernels. The
+        run uses all of this time, about a third of it for the pilot run, and the numbers of sweeps
+        follow from the time instead of the arguments. If the time is too short to move 16 replicas
+        a few times, there are fewer replicas and no pilot run. With ``sizes``, the survey is
+        shortened if need be. The result records all these numbers (``n_sweeps``, ``n_pilot``,
+        ``n_burn_in``, ``n_replicas``, ``survey_tau``); pass them in place of the time limit to
+        replay the run exactly.
     random_state : None, int, SeedSequence or Generator
-        One seed, one result.
+        Seed of the random numbers. Without a time limit, the same seed gives the same result for
+        any ``n_jobs``. None draws a new seed, which the result stores as ``seed``.
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
@@ -123,7 +137,7 @@ def temper(
     Returns
     -------
     TemperResult
-        If the run was too short for its averages and samples to mean anything, these raise
+        If the run was too short for its averages and samples to be reliable, reading them raises
         `RunTooShort`, and ``result.refusals`` says why.
 
     Examples
@@ -156,14 +170,14 @@ def temper(
         first = _first_ladder(run, problem, most, counts, mu_max) if given is None else given
         rungs = ReplicaLadder(run, problem, least, most, first * problem.unit_energy)
         series = _Series(keep_samples)
-        with suppress(RunStopped):  # the averaged sweeps until then are in the series
+        with suppress(RunStopped):  # the averaged sweeps so far are in the series
             _run(run, rungs, given is None, counts, series)
         return _package(run, rungs, given, counts, series, polish)
 
 
 @dataclass
 class _Counts:
-    """How many sweeps and replicas; with a time limit they are found in the run."""
+    """Numbers of sweeps and replicas; with a time limit they are determined during the run."""
 
     n_sweeps: int
     n_pilot: int
@@ -174,7 +188,7 @@ class _Counts:
 
 @dataclass
 class _Series:
-    """What was seen at each averaged sweep, by rung."""
+    """Energies, sizes and supports after each averaged sweep, by rung."""
 
     keep_samples: bool
     energies: list[Floats] = field(default_factory=list)
@@ -191,7 +205,7 @@ class _Series:
 def _afford(
     run: Run, problem: SparseProblem, least: int, most: int, tune: bool, counts: _Counts
 ) -> None:
-    """Lower the numbers that a time limit does not allow, by the speed of one sweep at μ = 0."""
+    """Reduce the numbers to what the time limit allows, judging by one sweep at μ = 0."""
     assert run.time_limit is not None
     began = run.now()
     one = ReplicaLadder(run.part(random_state=0), problem, most, most, np.array([0.0]))
@@ -239,7 +253,8 @@ def _step(run: Run, rungs: ReplicaLadder, learn: bool = False) -> None:
 def _pilot(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts) -> None:
     """Learn the weights and, if it is not given, the ladder.
 
-    With a time limit, the number of sweeps for which the first stage has time decides on all others.
+    With a time limit, the number of sweeps for which the first stage has time determines all other
+    numbers of sweeps.
     """
     done = 0
     if run.time_limit is not None:
@@ -311,7 +326,7 @@ def _package(
 def _averages(
     rungs: ReplicaLadder, energies: Floats, held: Floats
 ) -> tuple[dict[str, Floats], list[str]]:
-    """Averages by rung, in the caller's units, and reasons not to trust them."""
+    """Return the averages by rung, in the caller's units, and reasons not to trust them."""
     n_sweeps, n_rungs = energies.shape
     unit = rungs.problem.unit_energy
     times = np.array(
@@ -376,14 +391,14 @@ def _refusals(rungs: ReplicaLadder, energies: Floats, held: Floats, times: Float
     for name, series in (("energies", energies), ("sizes", held)):
         gap = np.abs(series[:half].mean(axis=0) - series[half:].mean(axis=0))
         error = series.std(axis=0) * np.sqrt(4.0 * np.maximum(times, 1.0) / n_sweeps)
-        scale = 1e-9 * (1.0 + np.abs(series).max())  # rounding is no difference
+        scale = 1e-9 * (1.0 + np.abs(series).max())  # rounding does not count
         if np.any(gap > SIGMAS * error + scale):
             reasons.append(f"{name} of the first half and of the second differ: still relaxing")
     return reasons
 
 
 def _best(run: Run, rungs: ReplicaLadder, polish: bool) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """The best support of each size, sorted, padded with −1; energies and coefficients by QR."""
+    """Return the best supports, sorted and padded with −1, their energies and coefficients."""
     problem = rungs.problem
     supports = np.full((rungs.n_sizes, rungs.most), -1, dtype=np.int64)
     energies = np.full(rungs.n_sizes, np.nan)
@@ -401,7 +416,7 @@ def _best(run: Run, rungs: ReplicaLadder, polish: bool) -> tuple[NDArray[np.int6
 def _first_ladder(
     run: Run, problem: SparseProblem, k: int, counts: _Counts, mu_max: float | None
 ) -> Floats:
-    """Equal ratios between the hot and the cold end of the automatic schedule."""
+    """Return a geometric ladder between the hot and the cold end of the automatic schedule."""
     hot, cold = (mu / problem.unit_energy for mu in temperature_range(problem, k, run.listen))
     cold = cold if mu_max is None else mu_max
     hot = min(hot, 0.5 * cold)
