@@ -22,7 +22,17 @@ __all__ = ["Instance", "noise_only", "planted", "seeded"]
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A random instance y = A x̂ + ξ, with the planted signal x̂ (``truth``) and the seed."""
+    """A random instance y = A x̂ + ξ of a problem.
+
+    Parameters
+    ----------
+    A, y : ndarrays of shape (M, N) and (M,)
+        The dictionary and the signal.
+    truth : ndarray of shape (N,)
+        The planted signal x̂.
+    seed : int
+        The seed that the instance was drawn with.
+    """
 
     A: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -126,7 +136,24 @@ def _dictionary(kind: str, m: int, n: int, rng: np.random.Generator) -> NDArray[
 def noise_only(
     n_columns: int, alpha: float, sigma_xi2: float = 1.0, random_state: RandomState = None
 ) -> Instance:
-    """Draw an instance without a planted signal, as in the paper: y is noise, the truth is zero."""
+    """Draw an instance without a planted signal, as in the paper: y is noise, the truth is zero.
+
+    Parameters
+    ----------
+    n_columns, alpha, sigma_xi2, random_state
+        As in `planted`.
+
+    Returns
+    -------
+    Instance
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles
+    >>> instance = ensembles.noise_only(20, 0.5, random_state=0)
+    >>> instance.A.shape, bool(instance.truth.any())
+    ((10, 20), False)
+    """
     return planted(n_columns, alpha, 0.0, 0.0, sigma_xi2, random_state)
 
 
