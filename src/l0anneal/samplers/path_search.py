@@ -31,7 +31,7 @@ from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.run import Run, RunStopped
-from l0anneal.samplers.temperature_range import automatic_schedule
+from l0anneal.samplers.temperature_range import automatic_temperatures
 
 __all__ = ["Supports", "best_of_every_size"]
 
@@ -198,8 +198,8 @@ class _Search:
 
     def anneal(self) -> None:
         """Make one short annealing at each size, from the largest down."""
-        schedule = automatic_schedule(self.problem, self.most, pause=self.run.listen)
-        mu = np.array(schedule.mu) * self.problem.unit_energy
+        mu = automatic_temperatures(self.problem, self.most, pause=self.run.listen)
+        mu = mu * self.problem.unit_energy
         mu = mu[mu.size // 10 :]  # without the lead-in
         mu = np.geomspace(mu[int(BEGIN * mu.size)], mu[-1], TEMPERATURES)
         state = stream(self.run.stream("path annealing"))

@@ -119,10 +119,11 @@ class Schedule:
         μ = 0, so that entropies can be integrated. Both ends scale as 1/‖y‖², so that multiplying A
         or y by a constant does not change the supports.
         """
-        from l0anneal.samplers.temperature_range import automatic_schedule
+        from l0anneal.samplers.temperature_range import automatic_temperatures
 
         k = problem.check_size(n_nonzero)
-        return automatic_schedule(problem, k, check_integer("n", n, 1), tau)
+        mu = automatic_temperatures(problem, k, check_integer("n", n, 1))
+        return cls._make(mu, tau, "automatic")
 
     @classmethod
     def _make(cls, mu: NDArray[np.floating], tau: Any, name: str) -> Schedule:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.schedule import Schedule
 
-__all__ = ["automatic_schedule", "temperature_range"]
+__all__ = ["automatic_temperatures", "temperature_range"]
 
 
 def temperature_range(
@@ -30,19 +30,17 @@ def temperature_range(
     return 0.5 / hot, 20.0 / cold
 
 
-def automatic_schedule(
+def automatic_temperatures(
     problem: SparseProblem,
     k: int,
     n: int = 100,
-    tau: int = 5,
     pause: Callable[[], object] = lambda: None,
-) -> Schedule:
-    """Return `Schedule.automatic`; arguments are checked already."""
+) -> NDArray[np.float64]:
+    """Return the inverse temperatures of `Schedule.automatic`, in the caller's units."""
     hot, cold = temperature_range(problem, k, pause)
     lead_in = np.linspace(0.0, hot, n // 10, endpoint=False)
     mu = np.concatenate((lead_in, np.geomspace(hot, cold, n - lead_in.size)))
-    custom = Schedule.custom(mu / problem.unit_energy, tau)
-    return Schedule(custom.mu, custom.tau, "automatic")
+    return mu / problem.unit_energy
 
 
 def _energy_scales(

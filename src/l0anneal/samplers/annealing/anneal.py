@@ -27,7 +27,7 @@ from l0anneal.samplers.pace import (
 from l0anneal.samplers.result import chain_fields
 from l0anneal.samplers.run import OnInterrupt, Run
 from l0anneal.samplers.schedule import Schedule
-from l0anneal.samplers.temperature_range import automatic_schedule, temperature_range
+from l0anneal.samplers.temperature_range import automatic_temperatures, temperature_range
 
 __all__ = ["anneal"]
 
@@ -185,7 +185,8 @@ def _steps(
     if isinstance(schedule, Schedule) and run.time_limit is None:
         return schedule
     if schedule is None and run.time_limit is None:
-        return automatic_schedule(problem, k, pause=run.listen)
+        mu = automatic_temperatures(problem, k, pause=run.listen)
+        return Schedule(tuple(mu), (5,) * mu.size, "automatic")
     fill = schedule is None
     if isinstance(schedule, Schedule):
         pace: FixedPace | AdaptivePace = FixedPace(schedule)
