@@ -325,3 +325,17 @@ def test_a_time_limit_is_of_the_whole_fit(choice):
     AnnealedSubsetRegressor(choice, time_limit=2.0, random_state=0).fit(X, y)
     # ten times the limit's grace: the machine may be busy, but six runs of 2 s are told apart
     assert time.perf_counter() - began < 4.0
+
+
+@pytest.mark.parametrize("choice", ["auto", 5, "cv"])
+def test_a_fit_with_a_time_limit_replays(choice):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((100, 150)), rng.standard_normal(100)
+    first = AnnealedSubsetRegressor(choice, time_limit=0.3, n_chains=2, random_state=3).fit(X, y)
+    again = AnnealedSubsetRegressor(choice, replay=first.replay_, n_chains=2, random_state=3)
+    again.fit(X, y)
+    assert again.replay_ == first.replay_
+    np.testing.assert_array_equal(again.support_, first.support_)
+    np.testing.assert_array_equal(again.inclusion_probability_, first.inclusion_probability_)
+    with pytest.raises(ValueError, match="not both"):
+        again.set_params(time_limit=1.0).fit(X, y)

@@ -148,3 +148,83 @@ print("returned", finished.any(), (~finished).any(), same, np.all(error(codes) <
 """
     )
     assert "returned True True True True" in interrupted(code)
+
+
+# ---------------------------------------------------------------- at chosen moments, in this process
+
+
+@pytest.fixture
+def press(monkeypatch):
+    """Return a function that does what Ctrl-C does, also where SIGINT is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def noise():
+    return ensembles.noise_only(60, 0.5, random_state=0)
+
+
+def press_when(monkeypatch, press, owner, name, wanted=lambda arguments: True):
+    """Press Ctrl-C just before the first call of a method whose arguments are as wanted."""
+    method = getattr(owner, name)
+    pressed = []
+
+    def wrapped(*arguments, **options):
+        if not pressed and wanted(arguments):
+            pressed.append(True)
+            press()
+        return method(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, wrapped)
+    return pressed
+
+
+def test_a_fit_keeps_its_columns_when_the_probabilities_are_interrupted(noise, monkeypatch, press):
+    pressed = press_when(monkeypatch, press, Run, "advance", lambda a: "⟨y²⟩" in str(a[1:]))
+    model = AnnealedSubsetRegressor(5, random_state=0, on_interrupt="return")
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(noise.A, noise.y)
+    whole = AnnealedSubsetRegressor(5, random_state=0).fit(noise.A, noise.y)
+    assert pressed
+    assert model.interrupted_
+    assert model.evidence_ is None
+    np.testing.assert_array_equal(model.support_, whole.support_)
+    np.testing.assert_array_equal(model.inclusion_probability_ > 0, whole.coef_ != 0)
+
+
+def test_evidence_returns_where_rows_of_the_gram_matrix_are_missing(noise, monkeypatch, press):
+    monkeypatch.setattr(sparse_problem, "WHOLE_GRAM_BYTES", 0)
+    problem = SparseProblem(noise.A, noise.y)
+    assert press_when(monkeypatch, press, Run, "advance") == []
+    result = evidence_anneal(problem, random_state=0, on_interrupt="return")
+    assert result.interrupted
+    assert np.isfinite(result.inclusion_probability).all()
+
+
+def test_a_survey_that_is_interrupted_leaves_supports(noise, monkeypatch, press):
+    pressed = press_when(monkeypatch, press, ReplicaLadder, "_cooled_energies")
+    result = temper(noise.problem, sizes=(3, 6), random_state=0, on_interrupt="return")
+    assert pressed
+    assert result.interrupted
+    assert 3 <= result.support.size <= 6
+    assert result.refusals
+
+
+@pytest.mark.parametrize("sampler", [population_anneal, temper])
+def test_a_descent_that_is_interrupted_keeps_the_answer(noise, monkeypatch, press, sampler):
+    options = {"population": 10} if sampler is population_anneal else {"n_sweeps": 10}
+    pressed = press_when(monkeypatch, press, Run, "polished")
+    result = sampler(noise.problem, 6, random_state=0, on_interrupt="return", **options)
+    assert pressed
+    assert result.interrupted
+    assert result.support.size == 6
+
+
+def test_an_interrupted_schedule_is_as_long_as_it_was_run(noise, monkeypatch, press):
+    press_when(monkeypatch, press, Run, "advance")
+    schedule = Schedule.geometric(0.1, 10.0, n=50, tau=10)
+    result = anneal(noise.problem, 6, schedule, random_state=0, on_interrupt="return")
+    assert result.interrupted
+    assert len(result.schedule) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -80,6 +81,9 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
     on_interrupt : {"raise", "return"}
         What Ctrl-C does during ``fit``: raise KeyboardInterrupt, or keep the best columns found so far,
         with a warning and ``interrupted_`` set.
+    replay : dict, optional
+        ``replay_`` of an earlier fit with a time limit. With the seed of that fit, and without a time
+        limit, it repeats the fit exactly.
 
     Attributes
     ----------
@@ -110,6 +114,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         Size of the support.
     interrupted_ : bool
         Whether Ctrl-C ended the fit.
+    replay_ : dict
+        The numbers of steps that the fit made, for ``replay``.
 
     Notes
     -----
@@ -159,6 +165,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         random_state: Any = None,
         progress: bool = False,
         on_interrupt: OnInterrupt = "raise",
+        replay: Mapping[str, Any] | None = None,
     ) -> None:
         self.n_nonzero_coefs = n_nonzero_coefs
         self.fit_intercept = fit_intercept
@@ -172,6 +179,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self.random_state = random_state
         self.progress = progress
         self.on_interrupt = on_interrupt
+        self.replay = replay
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -258,6 +266,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self.path_: SubsetPath | None = None
         self.result_: Any = None
         self.evidence_: EvidenceResult | None = None
+        self.replay_: dict[str, Any] = {}
         if self.n_nonzero_coefs == "auto":
             support = self._by_evidence(run, design)
         else:
@@ -283,7 +292,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             )
         if design.candidates.size == 0:
             return np.zeros(0, dtype=np.int64)
-        self.result_ = self.evidence_ = evidence_anneal_in(run, problem)
+        self.result_ = self.evidence_ = self._sampled(run, problem)
         if self.evidence_.state == "trapped" and not run.interrupted:
             warnings.warn(
                 "the search found neither an exact representation nor a noise level that it could "
@@ -298,7 +307,9 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         free = check_free_columns("n_nonzero_coefs", self.n_nonzero_coefs, design)
         if free == 0:
             return np.zeros(0, dtype=np.int64)
-        self.result_ = kick_search_in(run, design.problem, free, n_chains=self.n_chains)
+        n_kicks = (self.replay or {}).get("n_kicks")
+        self.result_ = kick_search_in(run, design.problem, free, n_kicks, n_chains=self.n_chains)
+        self.replay_["n_kicks"] = self.result_.n_kicks.tolist()
         return self.result_.support
 
     def _by_path(self, run: Run, design: Design, folds: Any, names: Any) -> Indices:
@@ -309,8 +320,10 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             most = design.forced.size + min(design.most, LONGEST_PATH, half)
         free = check_free_columns("max_nonzero_coefs", most, design)
         names = None if names is None else tuple(names)
-        path = subset_path_in(run, design, free, folds, names=names)
+        steps = (self.replay or {}).get("steps")
+        path = subset_path_in(run, design, free, folds, steps=steps, names=names)
         self.path_ = self.result_ = path
+        self.replay_["steps"] = path.steps
         if criterion not in path.criteria:  # the cross-validation was interrupted
             criterion = "evidence"
         size = choose_size(path, criterion)
@@ -323,6 +336,12 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         chosen = np.setdiff1d(path.support(size), design.forced)
         return np.searchsorted(design.candidates, chosen)
 
+    def _sampled(self, run: Run, problem: Any, size: int | None = None) -> EvidenceResult:
+        schedule = (self.replay or {}).get("schedule")
+        result = evidence_anneal_in(run, problem, size, schedule=schedule)
+        self.replay_["schedule"] = result.schedule
+        return result
+
     def _sample_around(self, run: Run, design: Design, size: int) -> None:
         """Sample supports of the chosen size, for probabilities and the average."""
         rows = design.n_rows - design.n_projected
@@ -331,7 +350,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             n_samples = rows
         if 0 < size < min(n_samples, design.candidates.size):
             problem = counting_as(design.problem, n_samples)
-            evidence = evidence_anneal_in(run, problem, size)
+            evidence = self._sampled(run, problem, size)
             if not run.interrupted:
                 self.evidence_ = evidence
 
@@ -366,6 +385,8 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             raise ValueError(f"averaging must be 'auto', True or False; got {self.averaging!r}")
         check_positive("alpha", self.alpha, zero=True)
         check_integer("n_chains", self.n_chains, 1)
+        if self.replay is not None and self.time_limit is not None:
+            raise ValueError("give replay or a time limit, not both: replay repeats an earlier fit")
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
