@@ -1,8 +1,25 @@
 """Ctrl-C, as a real SIGINT to a real process, in everything that takes long."""
 
+import signal
+
+import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from helpers.processes import child
+from l0anneal import (
+    AnnealedSubsetRegressor,
+    Schedule,
+    SparseProblem,
+    anneal,
+    ensembles,
+    evidence_anneal,
+    population_anneal,
+    temper,
+)
+from l0anneal.problem import sparse_problem
+from l0anneal.samplers.run import Run
+from l0anneal.samplers.tempering.ladder import ReplicaLadder
 
 PRELUDE = """
 import warnings
