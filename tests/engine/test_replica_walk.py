@@ -55,14 +55,16 @@ def test_draw_gives_up_where_no_support_is_admissible():
     assert at.tolist() == [0, 0, TRIES, TRIES]
 
 
-@pytest.mark.parametrize("direct", [False, True])
-def test_replicas_walk_as_single_chains_do(problem, direct):
+@pytest.mark.parametrize("chunk", [7, 1000]) @ pytest.mark.parametrize("direct", [False, True])
+def test_replicas_walk_as_single_chains_do(problem, direct, chunk):
     starts = np.array([[0, 1, 2], [3, 9, 20], [7, 8, 29]])
     supports, states = starts.copy(), streams(3)
     lasts, means, tally = np.empty(3), np.empty(3), np.zeros(4, dtype=np.int64)
-    Workspace(problem, 3).run(
-        walk, supports, states, 20.0, 4, direct, lasts, means, tally, np.zeros(6, dtype=np.int64)
-    )
+    pauses, at = [], np.zeros(6, dtype=np.int64)
+    workspace = Workspace(problem, 3)
+    workspace.pause = lambda: pauses.append(True)
+    workspace.run(walk, supports, states, 20.0, 4, chunk, direct, lasts, means, tally, at)
+    assert len(pauses) == 3 * (-(-120 // chunk) - 1)
     accepted = 0
     for i, state in enumerate(streams(3)):
         workspace, energies, own = Workspace(problem, 3), np.empty(4), new_tally()

@@ -40,8 +40,8 @@ def test_seeds_threads_and_files(module, problem, tmp_path, capsys):
         problem, 12, n_restarts=10, n_jobs=2, random_state=3, progress=True
     )
     np.testing.assert_array_equal(again.support, first.support)
-    more = module.restart_search(problem, 12, n_restarts=40, random_state=3)
-    assert more.energy < first.energy
+    one = module.restart_search(problem, 12, n_restarts=1, random_state=3)
+    assert first.energy < one.energy
     first.save(tmp_path / "run.npz")
     assert module.RestartResult.load(tmp_path / "run.npz").summary() == first.summary()
     assert "restarts     10" in first.summary()

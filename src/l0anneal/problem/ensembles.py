@@ -32,6 +32,13 @@ class Instance:
         The planted signal x̂.
     seed : int
         The seed that the instance was drawn with.
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles
+    >>> instance = ensembles.planted(20, 0.5, 0.1, support="fixed", random_state=0)
+    >>> instance.support.size, instance.mse(instance.truth)
+    (2, 0.0)
     """
 
     A: NDArray[np.float64]
