@@ -173,9 +173,9 @@ def test_unknown_format(files, capsys):
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        ("anneal A.npy y.npy -k 4 --tau 1000000 --schedule paper", "sweep/s"),
-        ("solve A.npy y.npy -k 3 --time-limit 600", "kick/s"),
-        ("solve hard.npy z.npy --time-limit 600", "step/s"),
+        ("anneal A.npy y.npy -k 4 --tau 1000000 --schedule paper", "ε ="),
+        ("solve A.npy y.npy -k 3 --time-limit 600", "kick [00:01"),
+        ("solve hard.npy z.npy --time-limit 600", "columns"),
     ],
 )
 def test_ctrl_c_prints_the_best_so_far(files, command, shown):
