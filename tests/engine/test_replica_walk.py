@@ -55,7 +55,8 @@ def test_draw_gives_up_where_no_support_is_admissible():
     assert at.tolist() == [0, 0, TRIES, TRIES]
 
 
-@pytest.mark.parametrize("chunk", [7, 1000]) @ pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize("direct", [False, True])
 def test_replicas_walk_as_single_chains_do(problem, direct, chunk):
     starts = np.array([[0, 1, 2], [3, 9, 20], [7, 8, 29]])
     supports, states = starts.copy(), streams(3)
