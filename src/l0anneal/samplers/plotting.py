@@ -222,13 +222,16 @@ def plot_evidence(result: EvidenceResult) -> Figure:
     axes[1].set_xlabel("number of columns")
     axes[1].set_ylabel("posterior probability")
 
-    log = result.trajectory
-    axes[2].plot(
-        log["temperature"].to_numpy(), log["size"].to_numpy(), ".-", ms=4, color=COLORS["purple"]
-    )
-    axes[2].set_xscale("log")
-    axes[2].set_xlabel("noise variance T while cooling (units of signal²)")
-    axes[2].set_ylabel("mean number of columns")
+    temperature = result.trajectory["temperature"].to_numpy()
+    axes[2].plot(temperature, ".-", ms=4, color=COLORS["purple"], label="of each step")
+    if result.noise_variance > 0:
+        axes[2].axhline(
+            result.noise_variance, color=COLORS["red"], ls="--", lw=1.0, label="inferred"
+        )
+    axes[2].set_yscale("log")
+    axes[2].set_xlabel("step of the cooling")
+    axes[2].set_ylabel("noise variance T (units of signal²)")
+    axes[2].legend(frameon=False, fontsize=8)
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
     figure.suptitle(
