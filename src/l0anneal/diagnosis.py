@@ -215,7 +215,7 @@ class _Findings:
         if result.energy <= EXACT * result.signal_energy and k < m:
             self.verdict = "exact"
             self.reasons.append(
-                f"{k} columns, fewer than the {m} samples, leave nothing of the signal"
+                f"{k} columns, fewer than the {m} samples, represent the signal exactly"
             )
             if value > DISAGREE:
                 self.reasons.append(f"although not all chains found them (D/Q = {value:.2g})")
@@ -349,7 +349,7 @@ def _evidence(result: EvidenceResult, problem: SparseProblem | None) -> Diagnosi
         return Diagnosis(
             "exact",
             distortion=result.distortion,
-            reasons=(f"{result.support.size} columns leave nothing of the signal",),
+            reasons=(f"{result.support.size} columns represent the signal exactly",),
         )
     if result.state == "trapped":
         return Diagnosis(

@@ -165,7 +165,8 @@ def sparse_encode(
     if not finished.all():
         why = "interrupted" if interrupted else "time limit"
         warnings.warn(
-            f"{why}: {int(np.sum(~finished))} of {Y.shape[0]} signals have the code of their pursuit",
+            f"{why}: {int(np.sum(~finished))} of {Y.shape[0]} signals have codes of "
+            "orthogonal matching pursuit only",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -33,7 +33,7 @@ class KickResult(SearchResult):
     >>> from l0anneal import ensembles, kick_search
     >>> instance = ensembles.planted(60, 0.8, 0.1, support="fixed", random_state=1)
     >>> kick_search(instance.problem, 6, random_state=0).ended
-    'nothing of the signal is left'
+    'the columns represent the signal exactly'
     """
 
     n_kicks: NDArray[np.int64]

@@ -139,7 +139,7 @@ def kick_search_in(
     run.require(begun)
     ended = "all kicks were made"
     if all(chain.exact for chain in begun):
-        ended = "nothing of the signal is left"
+        ended = "the columns represent the signal exactly"
     elif any(chain.kicks < chain.n_kicks and not chain.exact for chain in begun):
         ended = "time limit"
     return KickResult(
