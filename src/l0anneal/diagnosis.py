@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass, field
 from functools import singledispatch
 from itertools import combinations
+from textwrap import TextWrapper
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,11 @@ class Diagnosis:
     curves: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
     def __str__(self) -> str:
-        lines = [f"verdict      {self.verdict}"]
-        lines += [f"because      {reason}" for reason in self.reasons]
-        lines += [f"advice       {advice}" for advice in self.advice]
-        return "\n".join(lines)
+        rows = [("verdict", self.verdict)]
+        rows += [("because", reason) for reason in self.reasons]
+        rows += [("advice", advice) for advice in self.advice]
+        wrap = TextWrapper(width=80, subsequent_indent=" " * 13, break_long_words=False)
+        return "\n".join(wrap.fill(f"{name:<12} {text}") for name, text in rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict, its reasons and the advice as plain data that JSON can hold."""

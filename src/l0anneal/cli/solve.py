@@ -63,8 +63,9 @@ def solve_command(
 ) -> None:
     """Find the best columns of A for y: k of them or, without -k, as many as matter.
 
-    With -k the search takes 2 seconds unless --time-limit is given. Ctrl-C prints the best
-    columns found so far.
+    With -k the search takes 2 seconds unless --time-limit is given.
+
+    Ctrl-C prints the best columns found so far.
 
     Example: l0anneal solve A.npy y.npy -k 10 --diagnose
     """
