@@ -1,8 +1,3 @@
-import os
-import signal
-import threading
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -212,36 +207,6 @@ def test_a_valid_support_or_a_clear_error(seed, m, n, kind, log_scale, log_signa
     assert result.energy == pytest.approx(expected, rel=1e-9, abs=1e-14 * 0.5 * (y @ y))
     assert np.isfinite(result.coef).all()
     assert set(np.flatnonzero(result.coef)) <= set(result.support.tolist())
-
-
-def interrupt_after(seconds):
-    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    return timer
-
-
-ENDLESS = Schedule.geometric(0.1, 10.0, n=10, tau=10**6)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c(instance, n_jobs):
-    anneal(instance.problem, 12, SHORT)  # compiled
-    for on_interrupt in ("return", "raise"):
-        timer = interrupt_after(0.5)
-        began = time.perf_counter()
-        arguments = {"n_chains": 3, "n_jobs": n_jobs, "on_interrupt": on_interrupt}
-        if on_interrupt == "return":
-            result = anneal(instance.problem, 12, ENDLESS, **arguments)
-            assert result.interrupted
-            assert result.support.size == 12
-            expected = qr_energy(instance.A, instance.y, result.support)
-            assert result.energy == pytest.approx(expected, rel=1e-9)
-            assert "interrupted" in result.summary()
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                anneal(instance.problem, 12, ENDLESS, **arguments)
-        timer.join()
-        assert time.perf_counter() - began < 0.5 + 1.0
 
 
 def test_progress_bar(instance, capsys):
