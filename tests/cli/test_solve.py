@@ -219,6 +219,27 @@ main({command.split()!r})
     assert ended.stderr.strip() == "l0anneal: interrupted"
 
 
+def test_ctrl_c_while_modules_are_loaded_is_one_line():
+    program = """
+        import importlib.abc, sys, time
+
+        class Slow(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path, target=None):
+                if name == "l0anneal.cli.app":
+                    print("loading", flush=True)
+                    time.sleep(600)
+
+        sys.meta_path.insert(0, Slow())
+        from l0anneal.cli import main
+        main(["solve"])
+    """
+    with child(program) as process:
+        process.wait_for("loading")
+        process.interrupt()
+        ended = process.finish()
+    assert (ended.returncode, ended.stderr) == (130, "l0anneal: interrupted\n")
+
+
 def test_no_arguments_is_the_help(capsys):
     with pytest.raises(SystemExit):
         main([])
