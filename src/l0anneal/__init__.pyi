@@ -15,6 +15,7 @@ from .problem.sparse_problem import SparseProblem as SparseProblem
 from .samplers.annealing.anneal import anneal as anneal
 from .samplers.annealing.result import AnnealResult as AnnealResult
 from .samplers.evidence.anneal import evidence_anneal as evidence_anneal
+from .samplers.evidence.draws import CredibleSet as CredibleSet, Draws as Draws
 from .samplers.evidence.result import (
     EvidenceResult as EvidenceResult,
     EvidenceSchedule as EvidenceSchedule,
