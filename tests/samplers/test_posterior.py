@@ -29,6 +29,8 @@ def by_enumeration(A, y, prior, noise=None, sizes=None):
         if k > prior.largest:
             continue
         for S in combinations(range(n), k):
+            if any(0 < len(set(group) & set(S)) < len(group) for group in prior.groups):
+                continue
             weight = prior.log_weight(np.array(S, dtype=np.int64))
             if not np.isfinite(weight):
                 continue
@@ -112,6 +114,22 @@ def test_with_knowledge():
     )
     compare(result, *by_enumeration(A, y, prior, noise=2.0))
     assert result.inclusion_probability[4] == result.inclusion_probability[6] == 0.0
+
+
+@pytest.mark.parametrize("noise", [None, 2.0], ids=["noise inferred", "noise known"])
+def test_groups(noise):
+    """Columns that enter and leave together; a group counts as one column."""
+    A, y = instance(12, 7, coefs=(1.5, -1.5, 0.0, 1.0))
+    problem = SparseProblem(A, y)
+    groups = ([0, 3], [4, 5, 6])
+    result = evidence_anneal(
+        problem, groups=groups, noise_variance=noise, n_draws=6000, random_state=1
+    )
+    prior = Prior.of(problem, None, "one hump", tuple(map(np.array, groups)))
+    p, *others = by_enumeration(A, y, prior, noise=noise)
+    assert 0.05 < p[4] < 0.95 or 0.05 < p[0] < 0.95
+    compare(result, p, *others)
+    assert result.inclusion_probability[0] == result.inclusion_probability[3]
 
 
 def test_fixed_size():

@@ -1,70 +1,51 @@
 import numpy as np
 import pytest
-from scipy import stats
 
-from l0anneal.samplers.evidence.slab import PARTS, WEIGHT, Slab
-
-
-def moments(x, centre):
-    """Straight from the model, by sums over a grid: P(m > 0), E(log v), E(m)."""
-    sums = np.zeros(4)
-    for c in PARTS:
-        middle = (1 - c) * centre
-        m = np.linspace(0.005, 7.995, 800) if c else np.zeros(1)
-        m, log_v = np.meshgrid(m, np.log(middle) + np.linspace(-3.0, 6.0, 301))
-        v = np.exp(log_v)
-        chi = WEIGHT * middle / v
-        law = (0.1 / 3 if c else 0.9) * stats.chi2(WEIGHT).pdf(chi) * chi  # of log v
-        if c:
-            prior = stats.norm(scale=np.sqrt(v * c / (1 - c)))
-            law *= np.where(m > v**0.5, prior.pdf(m) / prior.sf(v**0.5), 0.0) * 0.01
-        for value in x:
-            law *= 0.5 * (stats.norm.pdf(value, m, v**0.5) + stats.norm.pdf(value, -m, v**0.5))
-        sums += [np.sum(law * what) for what in (1.0, m > 0, log_v, m)]
-    return sums[1:] / sums[0]
+from l0anneal import SparseProblem, evidence_anneal
+from l0anneal.samplers.evidence.prior import Prior
+from l0anneal.samplers.evidence.proposal import Proposal
+from l0anneal.samplers.evidence.slab import SupportModel
 
 
-GAUSSIAN = np.random.default_rng(1).normal(size=30)
-
-
-@pytest.mark.parametrize(
-    "x",
-    [[], [0.9, -1.1, 1.0], [0.1, -1.6, 0.4], GAUSSIAN, np.sign(GAUSSIAN) + 0.9 * GAUSSIAN[::-1]],
-    ids=["none", "of one size", "of all sizes", "Gaussian", "overlapping humps"],
-)
-def test_humps_have_their_law(x):
-    x = np.array(x)
-    slab, rng = Slab(1.3), np.random.default_rng(0)
-    draws = np.empty((6_000, 3))
-    for row in draws:
-        slab.draw(x, rng)
-        row[:] = slab.m > 0, np.log(slab.v), slab.m
-    batches = draws.reshape(30, -1, 3).mean(axis=1)
-    error = batches.std(axis=0, ddof=1) / np.sqrt(30)
-    assert np.all(error < 0.06)
-    assert np.all(np.abs(batches.mean(axis=0) - moments(x, 1.3)) < 4.5 * error)
-
-
-def test_signs_are_those_of_the_humps():
-    """Given m and v, the sign of x is its hump's with odds exp(2 m |x|/v)."""
-    x = np.array([0.2, -0.8, 1.5])
-    slab, rng = Slab(1.0), np.random.default_rng(1)
-    seen, expected, spread = np.zeros(3), np.zeros(3), np.zeros(3)
-    for _ in range(4000):
-        signs = slab.draw(x, rng)
-        own = 1.0 / (1.0 + np.exp(-2.0 * slab.m * np.abs(x) / slab.v))
-        seen += signs == np.sign(x)
-        expected += own
-        spread += own * (1.0 - own)
-    assert np.all(spread > 100)
-    assert np.all(np.abs(seen - expected) < 4.5 * np.sqrt(spread))
+@pytest.mark.parametrize("known", [None, 0.7])
+def test_evidence_of_a_support_straight_from_the_model(known):
+    """Differences of log evidence between supports; T is summed over on a fine grid."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((9, 4))
+    A /= np.linalg.norm(A, axis=0)
+    y = 3.0 * A[:, 0] + rng.standard_normal(9)
+    prior = Prior.of(SparseProblem(A, y))
+    log_T = np.linspace(-8.0, 6.0, 400) if known is None else np.log([known])
+    logs, found = [], []
+    for S in ([], [0], [1, 2], [0, 1, 2, 3]):
+        total = 0.0
+        for g, log_g in zip(prior.scales, prior.log_scale):
+            C = np.eye(9) + g * A[:, S] @ A[:, S].T
+            square, log_det = y @ np.linalg.solve(C, y), np.linalg.slogdet(C)[1]
+            densities = np.exp(-0.5 * (square / np.exp(log_T) + 9 * log_T + log_det))
+            total += np.exp(log_g) * densities.sum()
+        logs.append(np.log(total))
+        B = A[:, S]
+        model = SupportModel(B.T @ B, B.T @ y, y @ y, 9, prior, known)
+        found.append(model.log_evidence())
+    np.testing.assert_allclose(np.diff(found), np.diff(logs), atol=1e-4)
 
 
 def test_coefficients_of_one_size_show_two_humps():
     rng = np.random.default_rng(1)
-    signs = rng.choice([-1.0, 1.0], 30)
-    slab = Slab(1.0)
-    for _ in range(20):
-        drawn = slab.draw(signs * (1 + 0.1 * rng.standard_normal(30)), rng)
-    assert slab.m == pytest.approx(1.0, abs=0.1)
-    np.testing.assert_array_equal(drawn, signs)
+    A = rng.standard_normal((200, 40))
+    y = A[:, :12] @ rng.choice([-1.0, 1.0], 12) + 0.5 * rng.standard_normal(200)
+    result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    assert result.draws.weight @ (result.draws.hump > 0) > 0.9
+    y = A[:, :12] @ np.geomspace(0.1, 3.0, 12) + 0.5 * rng.standard_normal(200)
+    result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    assert result.draws.weight @ (result.draws.hump > 0) < 0.5
+
+
+def test_proposals_are_drawn_from_their_law():
+    weights = np.random.default_rng(0).gamma(0.5, size=30)
+    table = Proposal.of(weights)
+    law = table.share / 30
+    np.add.at(law, table.alias, (1.0 - table.share) / 30)
+    np.testing.assert_allclose(law, weights / weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(np.exp(table.log_share), law, rtol=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from l0anneal.estimators.path import SubsetPath, folds_of, subset_path_in
 from l0anneal.problem.projected import counting_as
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.evidence.anneal import evidence_anneal_in
+from l0anneal.samplers.evidence.draws import CredibleSet
 from l0anneal.samplers.evidence.result import EvidenceResult
 from l0anneal.samplers.kicks.search import kick_search_in
 from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
@@ -252,6 +254,48 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         intercept = self.averaged_intercept_ if averaged else self.intercept_
         return np.asarray(X @ coef + intercept)
 
+    def credible_sets(self, coverage: float = 0.95, min_purity: float = 0.5) -> list[CredibleSet]:
+        """Return disjoint sets of columns, each with at least one member in the support.
+
+        If columns are correlated, the data may show that one of them matters without showing which
+        one. Columns that are always included are in no set.
+
+        Parameters
+        ----------
+        coverage : float
+            Least posterior probability that at least one member belongs to the support.
+        min_purity : float
+            Least absolute correlation between two members of a set, after regression on the
+            intercept and the columns always included.
+
+        Returns
+        -------
+        list of CredibleSet
+            The columns are those of X; the sets have ``names`` if X was a DataFrame.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from l0anneal import AnnealedSubsetRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((100, 20))
+        >>> X[:, 1] = X[:, 0] + 0.05 * rng.standard_normal(100)  # a near copy
+        >>> y = X[:, 0] + X[:, 9] + rng.standard_normal(100)
+        >>> model = AnnealedSubsetRegressor(random_state=0).fit(X, y)
+        >>> [sorted(found.columns.tolist()) for found in model.credible_sets()]
+        [[9], [0, 1]]
+        """
+        check_is_fitted(self)
+        if self.evidence_ is None:
+            return []
+        names = getattr(self, "feature_names_in_", None)
+        found = []
+        for one in self.evidence_.credible_sets(coverage, min_purity):
+            columns = self.candidates_[one.columns]
+            labels = () if names is None else tuple(str(names[j]) for j in columns)
+            found.append(replace(one, columns=columns, names=labels))
+        return found
+
     # ------------------------------------------------------------ ways to choose
 
     def _choose(self, run: Run, X: Any, y: Floats, weights: Floats | None) -> None:
@@ -297,6 +341,14 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             warnings.warn(
                 "the search found neither an exact representation nor a noise level that it could "
                 "confirm: do not trust these columns; give more time or choose n_nonzero_coefs",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if self.evidence_.state == "disagreed" and not run.interrupted:
+            warnings.warn(
+                "independent chains found different columns (inclusion probabilities differ by up to "
+                f"{self.evidence_.disagreement:.2f}): the probabilities are uncertain; collect more "
+                "samples, or choose n_nonzero_coefs",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -211,7 +211,14 @@ def plot_evidence(result: EvidenceResult) -> Figure:
     p = result.inclusion_probability
     columns = np.arange(p.size)
     axes[0].vlines(columns, 0.0, p, color=COLORS["sky"], lw=1.0)
-    axes[0].plot(result.support, p[result.support], "o", ms=4, color=COLORS["blue"], label="chosen")
+    sets = [found for found in result.likely_sets() if found.columns.size > 1]
+    in_sets = np.concatenate([np.zeros(0, dtype=np.int64), *(found.columns for found in sets)])
+    alone = np.setdiff1d(result.support, in_sets)
+    axes[0].plot(alone, p[alone], "o", ms=4, color=COLORS["blue"], label="chosen")
+    for i, found in enumerate(sets):
+        color = COLORS[("orange", "green", "purple", "black")[i % 4]]
+        label = "one of a set" if i == 0 else None
+        axes[0].plot(found.columns, p[found.columns], "s", ms=4, color=color, label=label)
     axes[0].axhline(0.5, color=COLORS["red"], ls="--", lw=1.0, label="one half")
     axes[0].set_ylim(0.0, 1.05)
     axes[0].set_xlabel("column")

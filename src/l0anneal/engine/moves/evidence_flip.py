@@ -258,7 +258,8 @@ def evidence_flip(
     and replaced by ``alias[j]`` otherwise. ``where`` is an array of N integers to work with.
     ``log_ridge`` is log λ; ``size_odds`` and ``column_odds`` are the prior; ``pull`` is λm, and 0 for a
     slab with one hump; ``signs`` holds the signs of the support's columns, indexed by column. The other
-    arguments and the return value are those of `pair_flip`; `FULL` means that the tableau has no room for another column.
+    arguments and the return value are those of `pair_flip`; `FULL` means that the tableau has no room
+    for another column.
     """
     flips = largest > 0
     locate(t, where)

@@ -28,6 +28,7 @@ supports together with ρ, T and the slab, which may now have two humps (`slab`)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -45,6 +46,7 @@ from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.chain import Model
 from l0anneal.samplers.evidence.cooling import CoolingChain
+from l0anneal.samplers.evidence.groups import check_groups
 from l0anneal.samplers.evidence.message_passing import pass_messages, set_up_flops
 from l0anneal.samplers.evidence.package import package
 from l0anneal.samplers.evidence.posterior import Posterior
@@ -73,6 +75,7 @@ def evidence_anneal(
     rho: float | tuple[float, float] | ArrayLike | None = None,
     noise_variance: float | None = None,
     slab: str = "learned",
+    groups: Sequence[Sequence[int]] | None = None,
     tau: int = 5,
     n_draws: int | None = None,
     max_attempts: int | None = None,
@@ -97,19 +100,26 @@ def evidence_anneal(
         The dictionary A and the signal y.
     n_nonzero : int, optional
         Fix the number of columns; by default it is inferred.
-    rho : float or pair of floats, optional
-        Prior probability that a column matters, or the parameters (a, b) of a Beta prior on this
-        probability. By default it is learned under the prior Beta(2, 25), which counts as much as
-        the data of 27 columns of which 2 matter.
+    rho : float, pair of floats, or array of shape (N,), optional
+        Prior probability that a column matters; or the parameters (a, b) of a Beta prior on this
+        probability, as a tuple; or a probability for each column, where 0 excludes a column. By default
+        it is learned: its logarithm is uniform between .1/N and ½, or .08 M/N if that is less.
     noise_variance : float, optional
-        The noise variance, if it is known; by default it is inferred.
+        The noise variance, if it is known; by default it is inferred, and its logarithm is uniform.
+    slab : {"learned", "one hump", "two humps"}
+        The shape of the prior on coefficients: Gaussian around zero; Gaussian around plus and minus a
+        learned size, for coefficients of about the same magnitude; or learned from the data. The draws
+        of the result show what was learned.
+    groups : list of lists of column indices, optional
+        Columns that enter and leave the support together, such as the dummies of one variable. A group
+        counts as one column.
     tau : int
         Number of sweeps at each temperature of the first attempt; a sweep is N proposals. Each
         further attempt makes about twice as many.
     n_draws : int, optional
-        Number of draws from the posterior that are averaged. By default 100, with one sweep between
-        draws. If there are fewer than 400 columns, the default is 300, with enough sweeps between
-        draws for 400 proposals.
+        Number of draws from the posterior that are averaged, of all chains together. By default, two
+        chains draw until their draws are worth 420 independent ones, or 1200 each. If the chains
+        disagree, two more are run.
     max_attempts : int, optional
         The largest number of attempts, that is, of coolings from the highest temperature. By
         default 4 or, with a time limit, as many as there is time for. The search ends with an
@@ -129,8 +139,8 @@ def evidence_anneal(
         exactly. It replaces ``tau``, ``n_draws``, ``max_attempts`` and ``max_messages``, and cannot
         be combined with a time limit.
     n_jobs : int, optional
-        Accepted because the other samplers take it. This sampler runs a single chain, in one
-        thread.
+        Number of threads (−1: all cores); the chains that sample the posterior can run at the same
+        time. The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
         Seed of the random numbers. Without a time limit, the same seed gives the same result. None
         draws a new seed, which the result stores as ``seed``.
@@ -172,7 +182,14 @@ def evidence_anneal(
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
     check_choice("slab", slab, tuple(SLABS))
-    prior = Prior.of(problem, check_density(rho, problem.n_columns), slab)
+    checked = check_groups(groups, problem.n_columns)
+    if checked:
+        if size is not None or slab == "two humps":
+            raise ValueError("groups need a free number of columns and a slab of one hump")
+        if rho is not None and np.ndim(rho) == 1 and not isinstance(rho, tuple):
+            raise ValueError("give groups or a rho for each column, not both")
+        slab = "one hump"
+    prior = Prior.of(problem, check_density(rho, problem.n_columns), slab, checked)
     with Run(
         time_limit=time_limit,
         n_jobs=n_jobs,

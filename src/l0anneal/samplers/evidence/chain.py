@@ -14,6 +14,7 @@ from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Sweeps
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.evidence.groups import flip_groups
 from l0anneal.samplers.evidence.prior import Prior
 from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.slab import SupportModel
@@ -68,6 +69,7 @@ class EvidenceChain:
         self.proposal = Proposal.of(np.ones(model.problem.n_columns))
         self.sweep_length = min(model.problem.n_columns, max(500, 8 * model.problem.n_samples))
         self.half = 0.0  # M/2 where the noise variance is integrated out
+        self.group_rng = np.random.default_rng(generator.spawn(1)[0])
         self.temperature = model.mean_square
         self.slab = model.mean_square  # variance of the coefficients around their hump
         self.hump = 0.0  # the slab has two humps, at ± this number, or one if it is 0
@@ -80,6 +82,31 @@ class EvidenceChain:
     def n_inside(self) -> int:
         """K, the present size of the support."""
         return self.workspace.size
+
+    @property
+    def _surplus(self) -> int:
+        """By how much the number of columns exceeds that of columns and groups."""
+        groups = self.model.prior.groups
+        inside = self.workspace.inside_columns
+        return sum(group.size - 1 for group in groups if group[0] in inside)
+
+    @property
+    def n_units(self) -> int:
+        """The number of columns in the support, a group counting as one."""
+        return self.n_inside - self._surplus
+
+    def _odds_by_size(self) -> Floats:
+        """Return the prior odds of one more column, by the number of columns."""
+        surplus = self._surplus
+        if not surplus:
+            return self.size_odds
+        return np.concatenate([np.full(surplus, -np.inf), self.size_odds])
+
+    def flip_groups(self) -> None:
+        """Propose for each group of columns that it enters or leaves."""
+        if self.model.prior.groups and self.model.size is None:
+            self.hold()
+            flip_groups(self, self.group_rng)
 
     def set_slab(self, variance: float, hump: float = 0.0, signs: Floats | None = None) -> None:
         """Change the slab; ``signs``, by slot, tell which hump each coefficient belongs to."""
@@ -101,6 +128,7 @@ class EvidenceChain:
         """Run sweeps at the present temperature and slab, one at each step of the iteration."""
         sweeps = self._sweeps(n_sweeps, self.sweep_length)
         for _ in sweeps.each():
+            self.flip_groups()
             self.budget.used += 1
             yield
             if not self.budget.more():
@@ -113,7 +141,7 @@ class EvidenceChain:
         w = self.workspace
         kernel = evidence_flip_direct if self._prefers_direct() else evidence_flip
         noise = (1.0 / self.temperature, self.problem.unit_signal, self.half)
-        law = (*noise, math.log(ridge), self.size_odds, self.column_odds)
+        law = (*noise, math.log(ridge), self._odds_by_size(), self.column_odds)
         return Sweeps(
             w,
             kernel,

@@ -122,7 +122,7 @@ class CoolingChain(EvidenceChain):
                 if self.temperature <= self.known:
                     self.state = "noise"
                     return
-            elif ratio < FOUND and self._fits_exactly(self.workspace.support):
+            elif ratio < FOUND and self.fits_exactly(self.workspace.support):
                 self.state = "found"
                 return
             # d(log evidence)/d(log T) = ½ (RSS/T − freedom), summed over the steps
@@ -145,7 +145,7 @@ class CoolingChain(EvidenceChain):
         support = np.flatnonzero(beliefs.probability > 0.5)
         unknown = math.nan
         self.log = [(T, k, unknown, rho, slab, unknown) for T, k, rho, slab in beliefs.log]
-        if not self._fits_exactly(support):
+        if not self.fits_exactly(support):
             return
         workspace = self.workspace = self.run.workspace(self.problem, self.exact.size)
         workspace.begin_at(self.exact)
@@ -154,7 +154,7 @@ class CoolingChain(EvidenceChain):
         self._set_density(self.exact.size)
         self.slab = float(np.mean(workspace.coefficients**2))
 
-    def _fits_exactly(self, support: NDArray[np.int64]) -> bool:
+    def fits_exactly(self, support: NDArray[np.int64]) -> bool:
         """Whether least squares on the support fits the signal exactly, and not by chance.
 
         For a signal without structure, a residual with f degrees of freedom holds less than a

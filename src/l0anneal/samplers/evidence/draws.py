@@ -108,15 +108,19 @@ class CredibleSet:
         Smallest absolute correlation between two of them; 1 for a single column.
     weights : ndarray
         Posterior inclusion probability of each column.
+    names : tuple of str
+        Names of the columns, if they have names.
     """
 
     columns: Indices
     probability: float
     purity: float
     weights: Floats
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{j} ({w:.2f})" for j, w in zip(self.columns[:8], self.weights))
+        names = self.names or tuple(str(j) for j in self.columns)
+        shown = ", ".join(f"{name} ({w:.2f})" for name, w in zip(names[:8], self.weights))
         more = f", and {self.columns.size - 8} more" if self.columns.size > 8 else ""
         return f"one of {shown}{more}: probability {self.probability:.3f}, purity {self.purity:.2f}"
 

@@ -38,6 +38,11 @@ def package(
     if not chains:
         return _without_draws(posterior, shared)
     weights = posterior.weights
+    if posterior.model.known is None and posterior.model.size is None:
+        likeliest = chains[int(np.argmax(weights))].workspace.support
+        if best.fits_exactly(likeliest):
+            best.state = "found"
+            return _without_draws(posterior, shared)
     probability = posterior.probability
     p, first, second = (
         np.einsum("c,cn->n", weights, [chain.average(name) for chain in chains])
@@ -59,7 +64,7 @@ def package(
         averaged_coef=problem.from_unit_coef(first, every),
         coef_std=np.abs(problem.from_unit_coef(spread, every)),
         noise_variance=float(draws.weight @ draws.noise_variance),
-        rho=float(draws.weight @ draws.rho),
+        rho=posterior.model.prior.fixed_rho or float(draws.weight @ draws.rho),
         chain_probability=probability,
         chain_weight=weights,
         effective_sample_size=draws.effective_sample_size,

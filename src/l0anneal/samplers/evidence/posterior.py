@@ -1,9 +1,9 @@
 """Draws from the posterior: supports, coefficients, noise, ρ and the slab, by several chains.
 
-Each step of a chain makes sweeps over the supports and then Gibbs steps for the hyperparameters (`slab`).
-The chains start differently: the first where the cooling ended, the others from the empty support, and
-from many columns. Where they agree their draws are pooled. Where they do not, each chain is weighed by the
-evidence of the region that it explored, and not by how many chains fell into it:
+Each step of a chain makes proposals for the support and then Gibbs steps for the hyperparameters
+(`slab`). The chains start differently: the first where the cooling ended, the others from the empty
+support, and from many columns. Where they agree their draws are pooled. Where they do not, each chain
+is weighed by the evidence of the region that it explored, and not by how many chains fell into it:
 
     log Z ≈ ⟨log P(y, S)⟩ + Σ_j h(p_j),      h(p) = −p log p − (1 − p) log(1 − p),
 
@@ -142,6 +142,7 @@ class PosteriorChain(EvidenceChain):
             sweeps = self._sweeps(1, PROPOSALS)
             sweeps.all()
             self.acceptance = sweeps.acceptance
+            self.flip_groups()
             draw = self._redraw()
         return draw
 
@@ -195,14 +196,17 @@ class PosteriorChain(EvidenceChain):
             p[inside] = 1.0  # at a fixed size no column can be flipped alone
             return p, mean, square
         log_odds = self.column_odds.copy()
-        log_odds[outside] += self.size_odds[k]
-        log_odds[inside] += self.size_odds[k - 1]
+        units = self.n_units
+        log_odds[outside] += self.size_odds[units]
+        log_odds[inside] += self.size_odds[units - 1]
         log_odds += fit - 0.5 * np.log(gamma / ridge)
         log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
         log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
         p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
         if k >= self.largest:
             p[outside] = 0.0  # no further column is allowed
+        for group in self.model.prior.groups:
+            p[group] = float(group[0] in inside)
         return p, mean, square
 
     # ------------------------------------------------------------ averages
@@ -236,7 +240,8 @@ class PosteriorChain(EvidenceChain):
         if len(draws) < 4:
             return 0.0
         series = [np.array([float(d.columns.size) for d in draws])]
-        series.append(np.log([d.noise for d in draws]))
+        if self.model.known is None:
+            series.append(np.log([d.noise for d in draws]))
         position = {int(j): i for i, j in enumerate(columns)}
         inside = np.zeros((columns.size, len(draws)))
         for i, d in enumerate(draws):

@@ -3,18 +3,19 @@
 The model is y = A x + ξ with Gaussian noise ξ of variance T. With the columns of A scaled to unit norm:
 
 *How many columns.* Each column belongs to the support with probability ρ, and log ρ is uniform between
-`LEAST`/N and `MOST`: one column in a hundred thousand and one in two are equally likely to be the scale.
-With ρ integrated out, a support of k columns has a prior weight that depends on k alone, and the number of
-columns has a probability of about 1/k, after a fair share for none at all. Zero columns do not count.
+`LEAST`/N and `MOST`, or `SHARE` M/N if that is less: data can only show that more columns matter if
+there are many more samples than that. With ρ integrated out, a support of k columns has a prior weight
+that depends on k alone, and the number of columns has a probability of about 1/k, after a fair share
+for none at all. Zero columns do not count.
 
 *How large the coefficients are.* A coefficient of the support has variance g T: g is the squared
 signal-to-noise ratio of one column. Its prior, on a grid, is
 
     p(log g) ∝ 1 / ((1 + `FAINT`/g) √(1 + g/M)),
 
-which is about flat from the faintest column that data could show to one that alone explains half of y, and
-falls as 1/√g above. It is this prior that keeps the noise from vanishing where many columns could
-represent any y: to explain away the noise by chance takes a large g.
+which is about flat from the faintest column that data could show to one that alone explains half of
+y, and falls as 1/√g above. It is this prior that keeps the noise from vanishing where many columns
+could represent any y: to explain away the noise by chance takes a large g.
 
 *The noise.* log T is uniform. Since all else is in units of T, scaling y changes nothing, and the
 posterior is proper: whatever the support, T cannot vanish at finite g.
@@ -39,8 +40,7 @@ from l0anneal.problem.sparse_problem import SparseProblem
 __all__ = ["SLABS", "DensityPrior", "Prior", "check_density"]
 
 LEAST, MOST = 0.1, 0.5  # range of ρ: LEAST/N to MOST
-SHARE = 0.08  # and to this fraction of M/N
-TAIL = 0.5
+SHARE = 0.08  # or to this fraction of M/N, if that is less
 FAINT = 10.0  # below this g a column cannot be told from noise
 GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])  # c: the part of the mean square that is the hump's
@@ -138,6 +138,11 @@ class Prior:
         The values of g, and the log of their prior probabilities.
     log_part : ndarray
         The log prior probabilities of `PARTS`.
+    largest : int
+        The largest number of columns of a support.
+    groups : tuple of ndarrays
+        Columns that enter and leave together. A group counts as one column in ``log_size``; the
+        ``column_odds`` of its members are −∞, since they do not move alone.
     """
 
     log_size: Floats
@@ -146,9 +151,17 @@ class Prior:
     scales: Floats
     log_scale: Floats
     log_part: Floats
+    largest: int
+    groups: tuple[NDArray[np.int64], ...] = ()
 
     @classmethod
-    def of(cls, problem: SparseProblem, rho: Any = None, slab: str = "learned") -> Prior:
+    def of(
+        cls,
+        problem: SparseProblem,
+        rho: Any = None,
+        slab: str = "learned",
+        groups: tuple[NDArray[np.int64], ...] = (),
+    ) -> Prior:
         """Return the prior of a problem; ``rho`` as returned by `check_density`.
 
         Examples
@@ -159,29 +172,27 @@ class Prior:
         >>> print(np.round(np.exp(prior.log_size[:3]), 5))
         [0.29186 0.00146 0.00001]
         """
-        n = problem.n_columns
         usable = problem.column_norms > 0
         column_odds = np.where(usable, 0.0, -np.inf)
         largest = min(problem.n_samples, int(usable.sum()))
-        sizes = np.arange(largest + 1)
+        grouped = sum(group.size for group in groups)
+        n_units = int(usable.sum()) - grouped + len(groups)
+        sizes = np.arange(min(largest, n_units) + 1)
         density = None
         if isinstance(rho, np.ndarray):
             with np.errstate(divide="ignore"):
                 column_odds = np.where(usable, np.log(rho) - np.log1p(-rho), -np.inf)
-            log_size = np.zeros(largest + 1)
+            log_size = np.zeros(sizes.size)
         else:
-            density = DensityPrior(rho, max(1, int(usable.sum())), problem.n_samples)
+            density = DensityPrior(rho, max(1, n_units), problem.n_samples)
             log_size = density.log_weight(sizes)
-        log_scale = -np.log1p(FAINT / GRID) - TAIL * np.log1p(GRID / problem.n_samples)
+        for group in groups:
+            column_odds[group] = -np.inf
+        log_scale = -np.log1p(FAINT / GRID) - 0.5 * np.log1p(GRID / problem.n_samples)
         with np.errstate(divide="ignore"):
             log_part = np.log(SLABS[slab])
-        assert column_odds.size == n
-        return cls(log_size, column_odds, density, GRID, log_scale - logsumexp(log_scale), log_part)
-
-    @property
-    def largest(self) -> int:
-        """The largest number of columns of a support."""
-        return self.log_size.size - 1
+        log_scale -= logsumexp(log_scale)
+        return cls(log_size, column_odds, density, GRID, log_scale, log_part, largest, groups)
 
     @property
     def size_odds(self) -> Floats:
@@ -194,8 +205,19 @@ class Prior:
         return bool(np.isfinite(self.log_part[1:]).any())
 
     def log_weight(self, support: NDArray[np.int64]) -> float:
-        """Return the log prior weight of a support."""
-        return float(self.log_size[support.size] + self.column_odds[support].sum())
+        """Return the log prior weight of a support, which has whole groups or none of them."""
+        if not self.groups:
+            return float(self.log_size[support.size] + self.column_odds[support].sum())
+        members = np.concatenate(self.groups)
+        alone = support[~np.isin(support, members)]
+        n_groups = sum(int(group[0] in support) for group in self.groups)
+        return float(self.log_size[alone.size + n_groups] + self.column_odds[alone].sum())
+
+    @property
+    def fixed_rho(self) -> float | None:
+        """ρ if it is given; None if it is learned."""
+        fixed = None if self.density is None else self.density.rho
+        return fixed if isinstance(fixed, float) else None
 
     def draw_rho(self, size: int, rng: np.random.Generator) -> float:
         """Draw ρ given the size of the support; NaN if each column has its own."""

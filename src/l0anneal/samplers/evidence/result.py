@@ -212,7 +212,7 @@ class EvidenceResult(Result):
             "disagreement": self.disagreement,
             "credible_sets": [
                 {"columns": found.columns.tolist(), "probability": found.probability}
-                for found in self._sets()
+                for found in self.likely_sets()
             ],
             "schedule": self.schedule.to_dict(),
         }
@@ -223,8 +223,8 @@ class EvidenceResult(Result):
 
         return plot_evidence(self)
 
-    def _sets(self) -> list[CredibleSet]:
-        """Return the credible sets, or none if there are too few draws."""
+    def likely_sets(self) -> list[CredibleSet]:
+        """Return the credible sets, or none if there are too few draws to tell."""
         return self.credible_sets() if self.effective_sample_size >= ENOUGH else []
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -242,7 +242,7 @@ class EvidenceResult(Result):
             ("noise", f"variance {self.noise_variance:.6g}"),
             ("state", f"{self.state}: {_STATES[self.state]}"),
             ("search", attempts),
-            *(("set", str(found)) for found in self._sets() if found.columns.size > 1),
+            *(("set", str(found)) for found in self.likely_sets() if found.columns.size > 1),
         ]
 
     def table(self) -> list[dict[str, str]]:

@@ -1,12 +1,13 @@
 """Draws of the noise level, the slab and the coefficients, given the support.
 
-The prior of g, the squared signal-to-noise ratio of a column, lies on a grid (`prior`), so that the slab is
-drawn from a list of probabilities. With the eigenvalues d_i and eigenvectors v_i of G_SS, c_i = v_iᵀb and a
-slab of one hump, the coefficients and the noise variance T can be integrated out:
+The prior of g, the squared signal-to-noise ratio of a column, lies on a grid (`prior`), so that the
+slab is drawn from a list of probabilities. With the eigenvalues d_i and eigenvectors v_i of G_SS,
+c_i = v_iᵀb and a slab of one hump, the coefficients and the noise variance T can be integrated out:
 
     p(y | S, g) ∝ Π_i (1 + g d_i)^(−1/2)  (2 E_g)^(−M/2),     2 E_g = ‖y‖² − Σ_i c_i² g/(1 + g d_i),
 
-and T given g is 2 E_g/χ²(M). With two humps, g and the part c of the humps are drawn given the coefficients.
+and T given g is 2 E_g/χ²(M). With two humps, g and the part c of the humps are drawn given the
+coefficients.
 """
 
 from __future__ import annotations
