@@ -21,21 +21,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
-from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.counts import log_choose
+from l0anneal.problem.fits import left_after, losses, rounding, triangular
 from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["exact_columns", "log_chance", "rounding"]
+__all__ = ["EXACT", "UNLIKELY", "exact_columns", "log_chance"]
 
 EXACT = 2e-10  # an exact fit leaves at most this fraction of what the dominant columns leave
 DOMINANT = 1e-3  # a dominant column leaves at most this fraction
 DECISIVE = 1e6  # each column of an exact fit explains at least this many times what is left
 UNLIKELY = -10.0  # log probability below which chance is ruled out
-
-Floats = NDArray[np.float64]
 
 
 def log_chance(n_columns: int, n_samples: int, size: int, fraction: float) -> float:
@@ -73,14 +70,6 @@ def log_chance(n_columns: int, n_samples: int, size: int, fraction: float) -> fl
     return min(0.0, log_choose(n_columns, size) + log_tail - math.log(a) - log_beta)
 
 
-def rounding(problem: SparseProblem) -> float:
-    """Return the fraction of ‖y‖² below which the energy of a support is a rounding error.
-
-    A problem that is given by AᵀA has no residuals, and its energies are differences of squares.
-    """
-    return 1e-28 if problem.A is not None else 1e-14
-
-
 def exact_columns(
     problem: SparseProblem, support: NDArray[np.int64], tolerance: float = EXACT
 ) -> NDArray[np.int64] | None:
@@ -93,7 +82,7 @@ def exact_columns(
     support : ndarray of int
         Columns that are linearly independent.
     tolerance : float
-        The part of ‖y‖² that counts as nothing.
+        The fraction that counts as nothing, of what dominant columns leave.
 
     Returns
     -------
@@ -111,53 +100,22 @@ def exact_columns(
     >>> exact_columns(SparseProblem(A, noise), np.arange(20)) is None
     True
     """
-    energy = problem.energy(support)
-    if not problem.signal_energy or 2.0 * energy > tolerance * problem.signal_energy:
+    if not problem.signal_energy:
+        return None
+    if 2.0 * problem.energy(support) > tolerance * problem.signal_energy:
         return None
     least = rounding(problem)
-    R, z = _triangular(problem, support)
-    needed = _losses(R, z) > 100.0 * least
-    if not np.all(needed):
-        support = support[needed]
-        energy = problem.energy(support)
-        R, z = _triangular(problem, support)
-    left = max(2.0 * energy / problem.signal_energy, least)
-    loss = _losses(R, z)
-    if np.min(loss, initial=math.inf) < DECISIVE * left:
+    support = support[losses(*triangular(problem, support)) > 100.0 * least]
+    order, left = left_after(problem, support)
+    if np.min(losses(*triangular(problem, order)), initial=np.inf) < DECISIVE * left[-1]:
         return None
-    # the columns that explain most come first, so that chance need only explain the others
-    _, z = _triangular(problem, support[np.argsort(-loss, kind="stable")])
-    before = left + np.append(np.cumsum(z[::-1] ** 2)[::-1], 0.0)  # what q columns leave
     n, m, k = problem.n_columns, problem.n_samples, support.size
     dominant = 0
-    while dominant < k and before[dominant + 1] <= DOMINANT * before[dominant]:
+    while dominant < k and left[dominant + 1] <= DOMINANT * left[dominant]:
         dominant += 1
     # where the dominant columns are all there is, only silence is exact
     silence = 1e-22 if problem.A is not None else 10.0 * least
-    if left > max(tolerance * before[dominant], silence):
+    if left[-1] > max(tolerance * left[dominant], silence):
         return None
-    chances = [log_chance(n - q, m - q, k - q, left / before[q]) for q in range(k)]
+    chances = [log_chance(n - q, m - q, k - q, left[-1] / left[q]) for q in range(k)]
     return np.sort(support) if max(chances, default=0.0) < UNLIKELY else None
-
-
-def _triangular(problem: SparseProblem, support: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return R and Qᵀy of the QR factorisation of the unit columns, for a signal of unit norm."""
-    with one_blas_thread():
-        if problem.A is None:
-            R = scipy.linalg.cholesky(problem.gram[np.ix_(support, support)])
-            share = math.sqrt(problem.unit_energy / problem.signal_energy)
-            return R, scipy.linalg.solve_triangular(
-                R, share * problem.unit_correlation[support], trans="T"
-            )
-        assert problem.y is not None
-        columns = problem._columns(support) / problem.column_norms[support]
-        Q, R = scipy.linalg.qr(columns, mode="economic")
-        return R, Q.T @ (problem.y / math.sqrt(problem.signal_energy))
-
-
-def _losses(R: Floats, z: Floats) -> Floats:
-    """Return what each column explains that the others cannot, as a fraction of ‖y‖²."""
-    if z.size == 0:
-        return np.zeros(0)
-    inverse = scipy.linalg.solve_triangular(R, np.eye(z.size))
-    return np.asarray((inverse @ z) ** 2 / np.sum(inverse**2, axis=1))
