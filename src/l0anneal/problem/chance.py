@@ -1,19 +1,19 @@
 """Whether columns fit a signal exactly, and whether they could do so by chance.
 
-Let y be a signal without structure: its direction in M dimensions is uniform. Least squares on k given
-columns leaves a fraction B of ‖y‖² with the law Beta(f/2, k/2), where f = M − k. For small δ,
+Let y be a signal without structure: its direction in M dimensions is uniform. Least squares on k
+given columns leaves a fraction B of ‖y‖² with the law Beta(f/2, k/2), where f = M − k. For small δ,
 
     P(B ≤ δ) = I_δ(f/2, k/2) ≤ δ^(f/2) (1 − δ)^min(0, k/2 − 1) / ((f/2) Β(f/2, k/2)),
 
-since the density of B is at most t^(f/2 − 1) (1 − δ)^min(0, k/2 − 1) / Β(f/2, k/2) for t ≤ δ. There are
-C(N, k) supports to choose from, so the best of them leaves less than δ with a probability of at most
-C(N, k) P(B ≤ δ). If this is not small, a good fit says nothing about the columns: one degree of freedom
-(k = M − 1) and a few dozen columns to choose from are enough to fit pure noise exactly.
+since the density of B is at most t^(f/2 − 1) (1 − δ)^min(0, k/2 − 1) / Β(f/2, k/2) for t ≤ δ. There
+are C(N, k) supports to choose from, so the best of them leaves less than δ with a probability of at
+most C(N, k) P(B ≤ δ). If this is not small, a good fit says nothing about the columns: one degree
+of freedom (k = M − 1) and a few dozen columns to choose from are enough to fit pure noise exactly.
 
-A column can explain nearly all of ‖y‖² by itself, such as a constant column for a signal with an offset.
-The rest of the signal is then a small fraction of ‖y‖² whatever the other columns are. `exact_columns`
-therefore compares the residual with what is left after such dominant columns, and asks of every number q
-of columns whether the others may fit the rest by chance.
+A column can explain nearly all of ‖y‖² by itself, such as a constant column for a signal with an
+offset. The rest of the signal is then a small fraction of ‖y‖² whatever the other columns are.
+`exact_columns` therefore compares the residual with what is left after such dominant columns, and
+asks of every number q of columns whether the others may fit the rest by chance.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def log_chance(n_columns: int, n_samples: int, size: int, fraction: float) -> fl
 
     Examples
     --------
-    Some 20 of 100 columns may leave 1 % of a signal with 30 samples by chance, but not with 60 samples:
+    Some 20 of 100 columns may leave 1 % of a signal with 30 samples by chance, but not with 60
+    samples:
 
     >>> log_chance(100, 30, 20, 0.01) < -10, log_chance(100, 60, 20, 0.01) < -10
     (False, True)
@@ -87,8 +88,8 @@ def exact_columns(
     Returns
     -------
     ndarray of int or None
-        The columns whose coefficients are not zero, sorted; None if the fit is not exact, or if it may
-        be one by chance.
+        The columns whose coefficients are not zero, sorted; None if the fit is not exact, or if it
+        may be one by chance.
 
     Examples
     --------

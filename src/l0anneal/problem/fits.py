@@ -1,8 +1,8 @@
 """What supports explain of a signal, in numbers without units.
 
-All energies here are fractions of ‖y‖², and columns have unit norm, so that nothing changes if a column
-or the signal is rescaled. The columns are taken from A, because AᵀA squares the condition number; a
-problem that was given by AᵀA is treated by Cholesky factorisation.
+All energies here are fractions of ‖y‖², and columns have unit norm, so that nothing changes if a
+column or the signal is rescaled. The columns are taken from A, because AᵀA squares the condition
+number; a problem that was given by AᵀA is treated by Cholesky factorisation.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = [
     "left_after",
     "losses",
     "partial_correlations",
-    "residual_products",
     "rounding",
+    "spread_of_fits",
     "triangular",
 ]
 
@@ -90,38 +90,37 @@ def left_after(problem: SparseProblem, support: Indices) -> tuple[Indices, Float
     return order, last + np.append(np.cumsum(z[::-1] ** 2)[::-1], 0.0)
 
 
-def residual_products(problem: SparseProblem, supports: Sequence[Indices]) -> Floats:
-    """Return the inner products of the residuals of several supports.
+def spread_of_fits(problem: SparseProblem, supports: Sequence[Indices]) -> float:
+    """Return the mean of ½‖A(x_a − x_b)‖² over pairs of at least two supports.
+
+    It is computed as Σ ‖A(x_a − x̄)‖² / (n − 1) with the mean x̄ of the coefficients of n supports.
 
     Examples
     --------
     >>> import numpy as np
     >>> problem = SparseProblem(np.eye(3), [3.0, 0.0, 4.0])
-    >>> residual_products(problem, [np.array([0]), np.array([2])]).round(2)
-    array([[0.64, 0.  ],
-           [0.  , 0.36]])
+    >>> round(spread_of_fits(problem, [np.array([0]), np.array([2])]), 2)
+    0.5
     """
     norm = math.sqrt(problem.signal_energy) or 1.0
+    used = np.unique(np.concatenate([*supports]))
+    coefs = np.zeros((len(supports), used.size))
+    for row, support in zip(coefs, supports):
+        row[np.searchsorted(used, support)] = problem.least_squares(support)[0] / norm
+    apart = (coefs - coefs.mean(axis=0)) * problem.column_norms[used]
     with one_blas_thread():
         if problem.A is not None:
-            left = [_signal(problem) / norm for _ in supports]
-            for residual, support in zip(left, supports):
-                x = problem.least_squares(support)[0]
-                residual -= problem._columns(support) @ (x / norm)
-            return np.array(left) @ np.array(left).T
-        b = problem.unit_correlation * (math.sqrt(problem.unit_energy) / norm)
-        coefs = np.zeros((len(supports), problem.n_columns))
-        for row, support in zip(coefs, supports):
-            row[support] = problem.least_squares(support)[0] * problem.column_norms[support] / norm
-        explained = coefs @ b
-        return 1.0 - explained[:, None] - explained + coefs @ problem.gram @ coefs.T
+            squares = float(np.sum((apart @ _unit_columns(problem, used).T) ** 2))
+        else:
+            squares = float(np.sum((apart @ problem.gram[np.ix_(used, used)]) * apart))
+    return max(0.0, squares) / (len(supports) - 1)
 
 
 def partial_correlations(problem: SparseProblem, columns: Indices, given: Indices) -> Floats:
     """Return the correlations of columns after regression on the columns ``given``.
 
-    A column in the span of ``given`` has correlation 0 with all others. The means are not subtracted:
-    add a constant column to ``given`` for that.
+    A column in the span of ``given`` has correlation 0 with all others. The means are not
+    subtracted: add a constant column to ``given`` for that.
 
     Examples
     --------
