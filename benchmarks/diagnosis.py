@@ -25,12 +25,12 @@ from l0anneal import Schedule, SparseProblem, anneal, diagnose, ensembles, kick_
 
 N = 14  # columns, where all supports are enumerated
 ATTEMPTS = {
-    "anneal, 20 sweeps": lambda p, k, s: anneal(p, k, _short(p, k, 1), n_chains=2, random_state=s),
-    "anneal, 60 sweeps": lambda p, k, s: anneal(p, k, _short(p, k, 3), n_chains=2, random_state=s),
-    "anneal": lambda p, k, s: anneal(p, k, n_chains=3, random_state=s),
-    "no kicks": lambda p, k, s: kick_search(p, k, n_kicks=0, n_chains=3, random_state=s),
-    "20 kicks": lambda p, k, s: kick_search(p, k, n_kicks=20, n_chains=2, random_state=s),
-    "200 kicks": lambda p, k, s: kick_search(p, k, n_kicks=200, n_chains=2, random_state=s),
+    "anneal, 40 sweeps": lambda p, k, s: anneal(p, k, _short(p, k, 2), n_chains=2, random_state=s),
+    "anneal, 100 sweeps": lambda p, k, s: anneal(p, k, _short(p, k, 5), n_chains=2, random_state=s),
+    "anneal, 500 sweeps": lambda p, k, s: anneal(p, k, n_chains=3, random_state=s),
+    "10 kicks": lambda p, k, s: kick_search(p, k, n_kicks=10, n_chains=2, random_state=s),
+    "50 kicks": lambda p, k, s: kick_search(p, k, n_kicks=50, n_chains=2, random_state=s),
+    "200 kicks": lambda p, k, s: kick_search(p, k, n_kicks=200, n_chains=3, random_state=s),
 }
 
 

@@ -36,9 +36,9 @@ SAME_FIT = 1e-6  # disagreement below which fits are the same up to rounding
 TIE = 1e-8  # relative difference of energies that may be rounding
 UNRESOLVED = 1e-3  # resolution, as a fraction of what is left, at which the search was blind
 TRIAL = 100  # kicks that try to improve on the best support
-# Chains that are shorter than this are hardly more than descents. On small problems, which have few
-# minima, two descents end in the same wrong one in some per cent of all cases.
-LEAST_SWEEPS, LEAST_KICKS = 50, 20
+# Shorter chains are hardly more than descents: on problems with few minima, two of them end in the same
+# wrong minimum in about five per cent of all cases (`benchmarks/diagnosis.py`).
+LEAST_SWEEPS, LEAST_KICKS = 100, 50
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -116,9 +116,7 @@ class _Findings:
         self.energies = np.append(self.energies, energy)
         self.lowest = min(self.lowest, energy)
         resolution = self.compared.resolution * self.result.signal_energy
-        self.compared = compare_chains(
-            problem, list(self.supports), self.result.support, resolution
-        )
+        self.compared = compare_chains(problem, list(self.supports), self.energies, resolution)
 
     def try_to_improve(self, problem: SparseProblem) -> None:
         """Search from the best support for a better one."""

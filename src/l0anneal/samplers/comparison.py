@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import connected_components
 
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
-from l0anneal.problem.chance import exact_columns
+from l0anneal.problem.chance import EXACT, exact_columns
 from l0anneal.problem.dominant import dominant_columns
 from l0anneal.problem.fits import losses, partial_correlations, rounding, spread_of_fits, triangular
 from l0anneal.problem.sparse_problem import SparseProblem
@@ -106,9 +106,12 @@ class Comparison:
 
 
 def compare_chains(
-    problem: SparseProblem, supports: Sequence[Indices], best: Indices, resolution: float
+    problem: SparseProblem,
+    supports: Sequence[Indices],
+    energies: Sequence[float] | NDArray[np.float64],
+    resolution: float,
 ) -> Comparison:
-    """Compare the supports of independent chains, of which ``best`` has the lowest energy.
+    """Compare the supports of independent chains.
 
     Parameters
     ----------
@@ -116,8 +119,8 @@ def compare_chains(
         The dictionary and the signal.
     supports : sequence of ndarrays of int
         The support of each chain.
-    best : ndarray of int
-        The best of them.
+    energies : sequence of float
+        Their energies.
     resolution : float
         The smallest change of the energy that the search could see, in the caller's units.
 
@@ -126,16 +129,20 @@ def compare_chains(
     >>> import numpy as np
     >>> problem = SparseProblem(np.eye(3), [3.0, 2.0, 1.0])
     >>> supports = [np.array([0, 1]), np.array([0, 2])]
-    >>> round(compare_chains(problem, supports, supports[0], 0.0).disagreement, 3)
+    >>> energies = [problem.energy(support) for support in supports]
+    >>> round(compare_chains(problem, supports, energies, 0.0).disagreement, 3)
     1.0
     """
     signal = problem.signal_energy or 1.0
-    left_over = [2.0 * problem.energy(support) / signal for support in supports]
+    residuals = 2.0 * np.asarray(energies) / signal
+    best = supports[int(np.argmin(residuals))]
     common = _common(supports)
-    dominant, left = dominant_columns(problem, common, DROP)
-    exact = exact_columns(problem, best)
+    dominant, left = np.zeros(0, dtype=np.int64), 1.0
+    if np.min(residuals) <= DROP:
+        dominant, left = dominant_columns(problem, common, DROP)
+    exact = exact_columns(problem, best) if np.min(residuals) <= EXACT else None
     return Comparison(
-        disagreement=_disagreement(problem, supports, left, float(np.mean(left_over))),
+        disagreement=_disagreement(problem, supports, left, float(np.mean(residuals))),
         n_exact=0 if exact is None else exact.size,
         dominant=tuple(dominant.tolist()),
         left=left,
@@ -168,18 +175,18 @@ def _groups(
 ) -> tuple[tuple[int, ...], ...]:
     """Return groups of correlated columns of which different chains chose different ones.
 
-    The correlations are those after regression on the columns that all chains share.
+    The correlations are those after regression on the columns that all chains share. With f dimensions
+    left, random columns have correlations of about 1/√f, and those below 3/√f do not count.
     """
     moved = np.setdiff1d(np.concatenate([*supports]), common)
-    if moved.size == 0:
+    freedom = problem.n_samples - common.size
+    if moved.size == 0 or freedom < 10:
         return ()
-    chosen = np.array([np.isin(moved, support) for support in supports])
-    instead = np.zeros((moved.size, moved.size), dtype=bool)  # i in one chain, j in another
-    for a in chosen:
-        for b in chosen:
-            instead |= np.outer(a & ~b, b & ~a)
-    related = np.abs(partial_correlations(problem, moved, common)) > RELATED
-    _, label = connected_components(related & instead, directed=False)
+    chosen = np.array([np.isin(moved, support) for support in supports], dtype=np.float64)
+    without = chosen.T @ (1.0 - chosen) > 0  # whether a chain has column i and not column j
+    limit = max(RELATED, 3.0 / np.sqrt(freedom))
+    related = np.abs(partial_correlations(problem, moved, common)) > limit
+    _, label = connected_components(related & without & without.T, directed=False)
     groups = [moved[label == g].tolist() for g in np.unique(label)]
     return tuple(tuple(group) for group in groups if len(group) > 1)
 

@@ -255,7 +255,7 @@ def _package(
         **run.record(ended),
         schedule=executed,
         comparison=compare_chains(
-            problem, supports, answer["support"], RESOLUTION * problem.unit_energy
+            problem, supports, answer["chain_energies"], RESOLUTION * problem.unit_energy
         ),
         general_position=problem.in_general_position,
         refreshes=sum(chain.refreshes for chain in begun),

@@ -158,7 +158,7 @@ def kick_search_in(
         **answer,
         **run.record(ended),
         n_kicks=np.array([chain.kicks for chain in begun]),
-        comparison=compare_chains(problem, supports, answer["support"], resolution),
+        comparison=compare_chains(problem, supports, answer["chain_energies"], resolution),
     )
 
 
