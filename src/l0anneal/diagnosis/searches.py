@@ -193,7 +193,7 @@ class _Findings:
         """Compare the energies and the fits of the chains."""
         value, n_chains = self.compared.disagreement, len(self.energies)
         n_best = int(np.sum(self._is_best()))
-        if n_chains == 1:
+        if value is None:
             self.reasons.append("a single chain cannot tell whether it is trapped")
             self.advice.append("run n_chains=2 or more, or give diagnose the problem")
         elif n_best == n_chains and value <= SAME_FIT:
@@ -281,7 +281,7 @@ class _Findings:
     def conclude(self, first_advice: str, **more: Any) -> Diagnosis:
         """Compare with theory, add advice, and return the diagnosis."""
         theory = self._compare_with_theory()
-        excluded = self.compared.excluded
+        excluded, value = self.compared.excluded, self.compared.disagreement
         if self.unfinished:
             self.advice += [
                 first_advice,
@@ -292,7 +292,7 @@ class _Findings:
             self.advice.append("the run was cut short: let it run to its end")
         return Diagnosis(
             verdict=self.verdict,
-            disagreement=self.compared.disagreement,
+            disagreement=math.nan if value is None else value,
             undecided=tuple(self._moved()[0].tolist()),
             groups=self.compared.groups,
             excluded=() if excluded is None else excluded.columns,

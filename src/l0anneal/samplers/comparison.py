@@ -64,8 +64,8 @@ class Comparison:
 
     Attributes
     ----------
-    disagreement : float
-        0 if all chains have the same fit, 1 if they have nothing in common; NaN for one chain.
+    disagreement : float or None
+        0 if all chains have the same fit, 1 if they have nothing in common; None for one chain.
     n_exact : int
         How many columns of the best support represent the signal exactly and not by chance; 0 if
         none do.
@@ -81,7 +81,7 @@ class Comparison:
         A better support that was not considered because its columns are nearly dependent.
     """
 
-    disagreement: float
+    disagreement: float | None
     n_exact: int
     dominant: tuple[int, ...]
     left: float
@@ -160,9 +160,9 @@ def _common(supports: Sequence[Indices]) -> Indices:
 
 def _disagreement(
     problem: SparseProblem, supports: Sequence[Indices], left: float, residual: float
-) -> float:
+) -> float | None:
     if len(supports) < 2:
-        return np.nan
+        return None
     spread = spread_of_fits(problem, supports)
     if spread <= rounding(problem):
         return 0.0
