@@ -9,6 +9,7 @@ from .estimators.sparse_coder import (
     AnnealedSparseCoder as AnnealedSparseCoder,
     sparse_encode as sparse_encode,
 )
+from .estimators.stability import StabilityResult as StabilityResult, stability as stability
 from .estimators.subset_regressor import AnnealedSubsetRegressor as AnnealedSubsetRegressor
 from .problem import ensembles as ensembles
 from .problem.sparse_problem import SparseProblem as SparseProblem

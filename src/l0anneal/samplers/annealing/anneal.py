@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from l0anneal._util.checks import check_choice, check_integer
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.kernel_choice import KERNELS, MOVES
+from l0anneal.engine.moves.descent import RESOLUTION
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.annealing.chain import Chain, Observable, Settings, run_chains
 from l0anneal.samplers.annealing.result import RESERVED_NAMES, AnnealResult
+from l0anneal.samplers.comparison import compare_chains
 from l0anneal.samplers.pace import (
     AdaptivePace,
     AdaptiveSchedule,
@@ -243,7 +245,8 @@ def _package(
     begun = [chain for chain in chains if chain.support is not None]
     run.require(begun)
     problem, n = settings.problem, len(executed)
-    answer = chain_fields(problem, [c.support for c in begun if c.support is not None])
+    supports = [chain.support for chain in begun if chain.support is not None]
+    answer = chain_fields(problem, supports)
     ended = "the schedule was completed"
     if isinstance(steps, TimedPace) and steps.cut:
         ended = "time limit"
@@ -251,6 +254,9 @@ def _package(
         **answer,
         **run.record(ended),
         schedule=executed,
+        comparison=compare_chains(
+            problem, supports, answer["chain_energies"], RESOLUTION * problem.unit_energy
+        ),
         general_position=problem.in_general_position,
         refreshes=sum(chain.refreshes for chain in begun),
         mean_energy=_table(begun, n, lambda chain: chain.mean_energy),

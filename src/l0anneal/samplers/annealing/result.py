@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.counts import log_choose
+from l0anneal.samplers.comparison import Comparison
 from l0anneal.samplers.result import SearchResult
 from l0anneal.samplers.schedule import Schedule
 
@@ -53,9 +54,12 @@ class AnnealResult(SearchResult):
         True if the run was stopped before its end.
     refreshes : int
         How often the engine's stored numbers were recomputed to remove rounding errors.
+    comparison : Comparison
+        What the chains have in common, for `diagnose`.
     """
 
     schedule: Schedule
+    comparison: Comparison
     general_position: bool  # no support was excluded because its columns are dependent
     refreshes: int
     # by chain and temperature: means over the sweeps, in the caller's units; NaN where not run

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.samplers.comparison import Comparison
 from l0anneal.samplers.result import SearchResult
 
 __all__ = ["KickResult"]
@@ -25,6 +26,8 @@ class KickResult(SearchResult):
         Energy, support and coefficients of each chain.
     n_kicks : ndarray of int
         The number of kicks that each chain made. With the same seed they reproduce the result.
+    comparison : Comparison
+        What the chains have in common, for `diagnose`.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
 
@@ -37,6 +40,7 @@ class KickResult(SearchResult):
     """
 
     n_kicks: NDArray[np.int64]
+    comparison: Comparison
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data that JSON can hold."""

@@ -7,6 +7,11 @@ the last one (`moves.kick`). In effect the search anneals minima instead of supp
 temperature that adjusts itself. It does not sample from a known distribution and therefore gives no
 entropies. Of all samplers here, it reaches the lowest distortion in a given time;
 `benchmarks/frontier.py` compares them.
+
+If a few columns of the first minimum dwarf the others, such as a constant column for a signal with
+a large offset, the energies of all supports with these columns are equal to the engine. The chain
+then searches in the problem that is left without them (`problem.dominant`), and descends in the
+original problem at the end, where they may leave again.
 """
 
 from __future__ import annotations
@@ -21,12 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_integer
 from l0anneal._util.seeds import RandomState
+from l0anneal.engine.moves.descent import RESOLUTION
 from l0anneal.engine.moves.kick import BEST, FLOOR, KICKS, PLACES, kick
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import Tableau
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.dominant import Remainder, dominant_columns, without
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.comparison import compare_chains
 from l0anneal.samplers.kicks.result import KickResult
 from l0anneal.samplers.result import chain_fields
 from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
@@ -35,6 +43,7 @@ __all__ = ["kick_search", "kick_search_in"]
 
 FIRST_SLACK = 0.05  # as a fraction of the first minimum's energy
 EXACT = 1e-13  # energy, in the engine's units, below which the fit counts as exact
+DWARFED = 1e-6  # columns that leave at most this fraction of the signal are projected out
 ENDLESS = 2**50
 PAUSE = 0.01  # seconds of kicks between two checks of the clock
 
@@ -68,9 +77,9 @@ def kick_search(
         limit, as many as there is time for. A chain ends early if its columns fit the signal
         exactly.
     n_chains, n_jobs : int
-        The number of independent chains, of which the best is returned, and the number of threads that
-        run them (−1: all cores). The first chain starts at the greedy support (orthogonal least
-        squares), the others at random ones. The result does not depend on ``n_jobs``.
+        The number of independent chains, of which the best is returned, and the number of threads
+        that run them (−1: all cores). The first chain starts at the greedy support (orthogonal
+        least squares), the others at random ones. The result does not depend on ``n_jobs``.
     initial_support : array of k column indices, optional
         Where every chain starts.
     time_limit : float, optional
@@ -83,8 +92,8 @@ def kick_search(
     progress : bool
         Show a progress bar.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before the
-        first descent has ended there is nothing to return, and KeyboardInterrupt is raised.
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best support found so far. Before
+        the first descent has ended there is nothing to return, and KeyboardInterrupt is raised.
 
     Returns
     -------
@@ -142,10 +151,14 @@ def kick_search_in(
         ended = "the columns represent the signal exactly"
     elif any(chain.kicks < chain.n_kicks and not chain.exact for chain in begun):
         ended = "time limit"
+    supports = [chain.support for chain in begun]
+    answer = chain_fields(problem, supports)
+    resolution = RESOLUTION * max(chain.unit_energy for chain in begun)
     return KickResult(
-        **chain_fields(problem, [np.sort(chain.best) for chain in begun]),  # type: ignore[arg-type]
+        **answer,
         **run.record(ended),
         n_kicks=np.array([chain.kicks for chain in begun]),
+        comparison=compare_chains(problem, supports, answer["chain_energies"], resolution),
     )
 
 
@@ -167,6 +180,9 @@ class _Chain:
         self.n_kicks = n_kicks if 0 < k < problem.n_columns else 0
         self.at = np.zeros(PLACES, dtype=np.int64)
         self.best: NDArray[np.int64] | None = None  # None until there is one
+        self.rest: Remainder | None = (
+            None  # the problem that ``best`` belongs to, if not the original
+        )
         self.exact = False
 
     @property
@@ -174,23 +190,63 @@ class _Chain:
         """How many kicks were made."""
         return int(self.at[KICKS])
 
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """The best support, sorted."""
+        assert self.best is not None
+        return np.sort(self.best) if self.rest is None else self.rest.whole(self.best)
+
+    @property
+    def unit_energy(self) -> float:
+        """One engine unit of energy in the caller's units."""
+        return (self.problem if self.rest is None else self.rest.problem).unit_energy
+
     def search(self) -> None:
         """Find the first minimum and kick from there."""
-        run, problem = self.run, self.problem
+        run = self.run
         share = (run.deadline - run.began) / self.n_rounds
         end = min(run.deadline, run.now() + share)
         try:
-            workspace = self._begin()
+            workspace = self._without_dominant(self._begin())
         except RunStopped:
             return
+        unit_signal = workspace.problem.unit_signal
         held = workspace.spare()
         energy = workspace.unit_energy
-        left = min(1.0, problem.unit_signal + energy)
-        levels = np.array([energy, energy, FIRST_SLACK * left, EXACT - problem.unit_signal])
+        left = min(1.0, unit_signal + energy)
+        levels = np.array([energy, energy, FIRST_SLACK * left, EXACT - unit_signal])
         state = stream(run.stream("kick chain", self.index))
         with suppress(RunStopped):  # ``best`` holds the best support so far
             self._kick(workspace, held, state, levels, end)
         self.exact = bool(levels[BEST] <= levels[FLOOR])
+        if self.rest is not None:
+            self._restore()
+
+    def _without_dominant(self, workspace: Workspace) -> Workspace:
+        """Return a workspace without the dominant columns, or the given one if there are none."""
+        problem = self.problem
+        if workspace.energy > 0.5 * DWARFED * problem.signal_energy:
+            return workspace
+        dominant, _ = dominant_columns(problem, workspace.support, DWARFED)
+        rest = without(problem, dominant) if dominant.size else None
+        if rest is None:
+            return workspace
+        support = np.setdiff1d(workspace.support, dominant)
+        within = self.run.workspace(rest.problem, support.size)
+        within.begin_at(np.searchsorted(rest.candidates, support))
+        within.descend()
+        self.rest, self.best = rest, within.support
+        if support.size == rest.candidates.size:
+            self.n_kicks = 0
+        return within
+
+    def _restore(self) -> None:
+        """Return to the original problem, where dominant columns may leave if that lowers the energy."""
+        support = self.support
+        with suppress(ValueError):  # nearly dependent only beside the dominant columns
+            polished = self.run.polished(self.problem, support)
+            if self.problem.energy(polished) < self.problem.energy(support):
+                self.best, self.rest = polished, None
 
     def _kick(
         self,
