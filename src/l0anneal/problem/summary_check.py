@@ -232,7 +232,7 @@ def check_summary(z: ArrayLike, R: ArrayLike, n: int) -> SummaryCheck:
                  (or orient the column in the same way) in z and in R
     <BLANKLINE>
       column         z  expected     ± std
-          12    -10.68     10.67      0.22  flipped?
+          12    -10.71     10.70      0.23  flipped?
     """
     summary = read_summary(z, R, n)
     return compare(summary.z, summary.R)
