@@ -10,6 +10,8 @@ from .estimators.sparse_coder import (
     sparse_encode as sparse_encode,
 )
 from .estimators.subset_regressor import AnnealedSubsetRegressor as AnnealedSubsetRegressor
+from .finemapping.finemap import FineMapping as FineMapping, finemap as finemap
+from .finemapping.locus import Locus as Locus
 from .problem import ensembles as ensembles
 from .problem.sparse_problem import SparseProblem as SparseProblem
 from .problem.summary_check import (

@@ -47,8 +47,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Checked summary statistics: the adjusted z-scores, R, n, and the scales of the columns."""
+    """Checked summary statistics: z-scores, given and adjusted, R, n, and the columns' scales."""
 
+    scores: Floats
     z: Floats
     R: Floats
     n: int
@@ -109,7 +110,7 @@ def read_summary(
         )
     if z is not None:
         scores = check_vector(z, "z", N, why)
-        return Summary(adjusted(scores, n), R, n, np.ones(N), sigma2)
+        return Summary(scores, adjusted(scores, n), R, n, np.ones(N), sigma2)
     if effect is None or standard_error is None:
         missing = "effect" if effect is None else "standard_error"
         raise ValueError(f"effect and standard_error belong together; got no {missing}: give both")
@@ -122,7 +123,7 @@ def read_summary(
         )
     scores = effects / errors
     column_std = np.sqrt(sigma2) / (errors * np.sqrt(scores**2 + n - 2))
-    return Summary(adjusted(scores, n), R, n, column_std, sigma2)
+    return Summary(scores, adjusted(scores, n), R, n, column_std, sigma2)
 
 
 def adjusted(z: Floats, n: int) -> Floats:
