@@ -155,7 +155,7 @@ def test_suspicious_columns_are_warned_about_where_the_user_can_see_them():
     j = int(np.argmax(np.abs(z)))
     SparseProblem.from_summary(z, R, 2000)  # a warning would be an error
     z[j] *= -1
-    with pytest.warns(UserWarning, match=f"does not fit R at column {j};.*opposite sign") as caught:
+    with pytest.warns(UserWarning, match=f"together at column {j}: .*opposite") as caught:
         SparseProblem.from_summary(z, R, 2000)
     assert caught[0].filename == __file__
     SparseProblem.from_summary(z, R, 2000, check=False)

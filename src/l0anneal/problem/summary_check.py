@@ -139,10 +139,9 @@ class SummaryCheck:
     def warn(self, stacklevel: int = 2) -> None:
         """Issue a UserWarning that names the suspicious columns and what to do, if there is need."""
         if not self.consistent:
-            found = [f"at {self._columns()}"] if self.suspicious.size else []
-            found += ["unless R is mixed with the identity"] if self.weight else []
+            where = f" at {self._columns()}" if self.suspicious.size else ""
             warnings.warn(
-                f"z does not fit R {', nor elsewhere '.join(found)}; {'; '.join(self.advice)}; "
+                f"z and R do not belong together{where}: {'; '.join(self.advice)}. "
                 "check_summary shows the details",
                 UserWarning,
                 stacklevel=stacklevel + 1,
