@@ -117,7 +117,7 @@ class SparseProblem:
         Statistics that no (A, y) can have are refused: a Gram matrix with a negative eigenvalue, a
         correlation outside its range, or columns that would explain more than ‖y‖². Errors of
         rounding are allowed for, also those of single precision. These checks take one Cholesky
-        factorisation, which is half a second for N = 3000.
+        factorisation: a second or two for N = 3000.
 
         Examples
         --------
