@@ -33,7 +33,7 @@ except ModuleNotFoundError:
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
 N_REGIONS = 4 if QUICK else 40
 N_PEOPLE = 2000
-LENGTH = 100_000  # base pairs
+LENGTH = 200_000  # base pairs
 N_EFFECTS = 3
 EXPLAINED = 0.04  # share of the trait's variance
 LEAST_FREQUENCY = 0.05
@@ -148,13 +148,13 @@ for axes, height in ((top, probability), (bottom, np.abs(z))):
     axes.spines[["top", "right"]].set_visible(False)
 top.set(
     ylabel="probability of an effect",
-    ylim=(0, 1.08),
+    ylim=(0, 1.3 * probability.max()),  # leaves room for the legend
     title=f"One of each colour has an effect: {n_covering} of {len(members)} such sets keep the promise",
 )
-top.legend(frameon=False, fontsize=9)
+top.legend(frameon=False, fontsize=9, ncols=2)
 n_strong = np.count_nonzero(np.abs(z) > 5.45)
 bottom.axhline(5.45, color="0.3", lw=1, ls="--")
-bottom.annotate("p = 5e-8", (place[-1], 5.45), ha="right", va="bottom", fontsize=9, color="0.3")
+bottom.annotate("p = 5e-8", (0, 5.5), va="bottom", fontsize=9, color="0.3")
 bottom.set(
     xlabel="position (thousands of base pairs)",
     ylabel="|z| of each variant by itself",
