@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo examples test test-slow bench lint format clean
+.PHONY: help demo examples test test-slow bench exam lint format clean
 help:
 	@echo "make demo       the main job in small: a report with figures in demo/"
 	@echo "make examples   all examples in full, pictures in demo/"
 	@echo "make test       the tests (make test-slow: the long statistical ones)"
 	@echo "make bench      times, as ratios in one run"
+	@echo "make exam       whether stated probabilities are true (benchmarks/certainty/README.md)"
 	@echo "make lint       ruff, mypy and the import graph;  make format  rewrites"
 
 # A virtual environment without its interpreter is no environment: make it again.
@@ -43,6 +44,9 @@ test-slow: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py
+
+exam: $(VENV)/.installed
+	$(BIN)/python benchmarks/certainty exam
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

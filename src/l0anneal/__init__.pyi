@@ -21,6 +21,7 @@ from .problem.summary_check import (
 from .samplers.annealing.anneal import anneal as anneal
 from .samplers.annealing.result import AnnealResult as AnnealResult
 from .samplers.evidence.anneal import evidence_anneal as evidence_anneal
+from .samplers.evidence.draws import CredibleSet as CredibleSet, Draws as Draws
 from .samplers.evidence.result import (
     EvidenceResult as EvidenceResult,
     EvidenceSchedule as EvidenceSchedule,

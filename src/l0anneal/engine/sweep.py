@@ -38,6 +38,8 @@ class Sweeps:
         Whether the kernel takes an array that receives the energy after each sweep.
     n_pairs : int
         For `multi_flip`: the largest number of pairs to exchange at once.
+    length : int, optional
+        Number of proposals in a sweep; by default N.
 
     Attributes
     ----------
@@ -54,8 +56,10 @@ class Sweeps:
         n_sweeps: int,
         record: bool = True,
         n_pairs: int = 2,
+        length: int | None = None,
     ) -> None:
         self.workspace, self.kernel, self.n_sweeps = workspace, kernel, n_sweeps
+        self.length = workspace.problem.n_columns if length is None else length
         self.before = (state, *law)
         self.tally = new_tally(n_pairs)
         self.energies = np.zeros(n_sweeps)
@@ -77,14 +81,14 @@ class Sweeps:
         return float(self.tally[ACCEPTED] / max(1, self.tally[PROPOSED]))
 
     def _run(self, n_sweeps: int, progress: Callable[[int], object] = lambda n: None) -> None:
-        workspace, n_columns = self.workspace, self.workspace.problem.n_columns
-        end = n_sweeps * n_columns
+        workspace, length = self.workspace, self.length
+        end = n_sweeps * length
         while self.tally[PROPOSED] < end:
             before = int(self.tally[PROPOSED])
             stop = min(end, before + workspace.chunk)
             workspace.run(self.kernel, *self.before, stop, *self.after)
             workspace.pause()
-            progress(int(self.tally[PROPOSED]) // n_columns - before // n_columns)
+            progress(int(self.tally[PROPOSED]) // length - before // length)
 
 
 class Mover:

@@ -126,6 +126,15 @@ class Workspace:
         lower = np.tril(self.tableau.U[:size, :size])
         return np.asarray(lower + np.tril(lower, -1).T)
 
+    def gram_inside(self) -> NDArray[np.float64]:
+        """Return the Gram matrix of the unit-norm columns of the support, by slot, without ridge."""
+        columns = self.inside_columns
+        if self.problem.gram_is_whole:
+            return np.asarray(self.problem.gram[columns[:, None], columns])
+        for j in columns:
+            self.bring(int(j))
+        return np.asarray(self.tableau.gram[self.tableau.row_of[columns][:, None], columns])
+
     @property
     def refreshes(self) -> int:
         """How many times the tableau was recomputed."""
@@ -189,6 +198,10 @@ class Workspace:
             return False  # before computing a row of the Gram matrix
         self.bring(j)
         return bool(add(t, position))
+
+    def remove(self, j: int) -> None:
+        """Remove column j from the support; call `complete` first if a direct kernel ran last."""
+        remove(self.tableau, int(np.flatnonzero(self.inside_columns == j)[0]))
 
     def remove_worst(self) -> None:
         """Remove the column whose removal raises the energy least, and refresh the tableau."""

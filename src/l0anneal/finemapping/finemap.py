@@ -280,7 +280,7 @@ def locus_tasks(
 ) -> list[LocusTask]:
     """Return the tasks of `finemap`, or raise ValueError for options that no locus can have."""
     for name, value in (("coverage", coverage), ("min_purity", min_purity)):
-        if check_positive(name, value, zero=name == "min_purity") > 1:
+        if check_positive(name, value) > 1:
             raise ValueError(f"{name} must be at most 1; got {value}")
     known = set(inspect.signature(evidence_anneal).parameters) - _RESERVED
     if unknown := sorted(set(options) - known):

@@ -403,8 +403,13 @@ class SparseProblem:
     def from_unit_coef(self, x: Floats, support: NDArray[np.int64]) -> Floats:
         """Return coefficients of all columns, in the caller's units, from the engine's x."""
         coef = np.zeros(self.n_columns)
-        coef[support] = x * (self._unit / self._scale[support])
+        coef[support] = x * self.unit_coef_factor[support]
         return coef
+
+    @property
+    def unit_coef_factor(self) -> Floats:
+        """By column, the caller's coefficient for a coefficient of 1 in the engine's units."""
+        return self._unit / self._scale
 
     # ------------------------------------------------------------ private
 

@@ -3,10 +3,19 @@
 With noise variance T = 1/mu, a Gaussian slab of variance σ² for the coefficients of the unit-norm
 columns in the support, and the coefficients integrated out, a support has the weight
 
-    (odds)^K  det(I + G_SS/λ)^(−1/2)  exp(−mu E_λ),     λ = T/σ²,  odds = ρ/(1 − ρ),
+    π(S)  det(I + G_SS/λ)^(−1/2)  exp(−mu E_λ),     λ = T/σ²,
 
-where E_λ = min_x ½‖y − Ax‖² + ½ λ‖x‖² is the tableau's energy with the ridge λ on the diagonal. The
-ratios of determinants are γ and U_kk of the tableau, so a proposal costs O(1) here too.
+where π(S) is the prior weight of the support and E_λ = min_x ½‖y − Ax‖² + ½ λ‖x‖² is the tableau's
+energy with the ridge λ on the diagonal. The ratios of determinants are γ and U_kk of the tableau, so a
+proposal costs O(1) here too.
+
+The prior is a product of a function of the size and of factors of the columns: ``size_odds[K]`` is the
+log ratio of the prior weights of supports of K + 1 and of K columns, and ``column_odds[j]`` is added to
+it for column j. A column whose ``column_odds`` are −∞ stays where it is, inside or outside.
+
+The noise variance can be integrated out, too, if the slab is given in its units (σ² = g T, λ = 1/g)
+and log T is uniform a priori. Then E_λ^(−M/2) takes the place of exp(−mu E_λ). The kernels do so if
+``half`` = M/2 is not 0; ``base`` is ½‖y‖², which energies of the tableau leave out.
 
 The slab may have two humps, at m and −m, each of variance σ², to describe coefficients of similar
 magnitude, among which small ones are unlikely. Each column of the support has a sign s_j that says
@@ -28,10 +37,22 @@ from l0anneal.engine.kernel import inlined, kernel, loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import add, remove, swap
 from l0anneal.engine.rng import below, uniform
-from l0anneal.engine.tableau import SIZE, delta_swap, refresh, refresh_due
+from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due
 from l0anneal.problem.admissibility import PIVOT
 
-__all__ = ["enter", "evidence_flip", "leave", "log_humps", "log_odds_out"]
+__all__ = [
+    "enter",
+    "evidence_flip",
+    "leave",
+    "locate",
+    "log_fit",
+    "log_humps",
+    "log_odds_out",
+    "proposal_odds",
+    "propose",
+    "relocate",
+    "swap_odds",
+]
 
 
 @inlined
@@ -45,32 +66,59 @@ def log_humps(r, gamma, mu, log_ridge, pull):
 
 
 @inlined
-def log_odds_in(t, p, mu, log_ridge, log_odds, pull):
+def log_fit(t, change, mu, base, half):
+    """Return the log ratio of likelihoods after and before the energy changes by ``change``."""
+    if half == 0.0:
+        return -mu * change
+    return -half * math.log1p(max(change / (base + t.values[ENERGY]), -1.0 + 1e-15))
+
+
+@inlined
+def log_odds_in(t, p, mu, base, half, log_ridge, size_odds, column_odds, pull):
     """Return the log ratio of the weights with and without outside column p."""
     gamma, r = t.gamma[p], t.r[p]
     if gamma <= PIVOT * t.diag[t.outside[p]]:
         return -np.inf
-    gain = log_odds - 0.5 * (math.log(gamma) - log_ridge) + 0.5 * mu * r * r / gamma
+    log_odds = size_odds[t.counts[SIZE]] + column_odds[t.outside[p]]
+    gain = log_odds - 0.5 * (math.log(gamma) - log_ridge)
+    gain += log_fit(t, -0.5 * r * r / gamma, mu, base, half)
     return gain + log_humps(r, gamma, mu, log_ridge, pull)
 
 
 @inlined
-def log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs):
+def log_odds_out(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs):
     """Return the log ratio of the weights without and with the column in slot k."""
+    log_odds = size_odds[t.counts[SIZE] - 1] + column_odds[t.inside[k]]
+    if log_odds == -np.inf:
+        return -np.inf
     u = t.U[k, k]
     x = t.x[k] - u * pull * signs[t.inside[k]]  # the coefficient without the pull of its hump
-    gain = -0.5 * (math.log(u) + log_ridge) - 0.5 * mu * x * x / u - log_odds
+    gain = -0.5 * (math.log(u) + log_ridge) - log_odds
+    gain += log_fit(t, 0.5 * x * x / u, mu, base, half)
     return gain - log_humps(x / u, 1.0 / u, mu, log_ridge, pull)
 
 
 @inlined
-def log_odds_swap(t, k, p, mu, log_ridge, pull, signs):
+def swap_odds(t, k, p, column_odds):
+    """Return the log ratio of the prior weights after and before outside column p takes slot k."""
+    leaving = column_odds[t.inside[k]]
+    if leaving == -np.inf:
+        return -np.inf
+    return column_odds[t.outside[p]] - leaving
+
+
+@inlined
+def log_odds_swap(t, k, p, mu, base, half, log_ridge, column_odds, pull, signs):
     """Return the log ratio of the weights after and before outside column p takes slot k."""
+    odds = swap_odds(t, k, p, column_odds)
+    if odds == -np.inf:
+        return -np.inf
     w, u = t.W[p, k], t.U[k, k]
     gamma = t.gamma[p] + w * w / u
     if gamma <= PIVOT * t.diag[t.outside[p]]:
         return -np.inf
-    gain = -0.5 * math.log(gamma * u) - mu * delta_swap(t, k, p)
+    gain = odds - 0.5 * math.log(gamma * u)
+    gain += log_fit(t, delta_swap(t, k, p), mu, base, half)
     if pull == 0.0:
         return gain
     x = t.x[k] - u * pull * signs[t.inside[k]]
@@ -126,48 +174,123 @@ def _move(t, state, k, p, mu, pull, signs):
     return False
 
 
+@inlined
+def locate(t, where):
+    """Write the outside position of each column to ``where``, and −1 for the columns inside."""
+    where[:] = -1
+    for p in range(t.b.size - t.counts[SIZE]):
+        where[t.outside[p]] = p
+
+
+@inlined
+def relocate(t, j, p, where):
+    """Update ``where`` after column j entered from outside position p, or a column left (p < 0)."""
+    n_outside = t.b.size - t.counts[SIZE]
+    if p < 0:
+        where[t.outside[n_outside - 1]] = n_outside - 1
+        return
+    if p < n_outside:
+        where[t.outside[p]] = p
+    where[j] = -1
+
+
+@inlined
+def propose(t, state, flips, share, alias, where):
+    """Draw a proposal: a slot and an outside position; −1 stands for none, and both for no proposal.
+
+    With probability ½ a column is exchanged; with probability ¼ each, one is added or removed. Without
+    ``flips``, every proposal is an exchange. Entering columns are drawn from the law of ``share`` and
+    ``alias``, and leaving ones uniformly. A drawn column that is inside already is no proposal.
+    """
+    n_inside = t.counts[SIZE]
+    kind = uniform(state) if flips else 1.0
+    k = p = -1
+    if n_inside > 0 and kind >= 0.25:
+        k = below(state, n_inside)
+    if kind < 0.25 or kind >= 0.5:
+        j = below(state, t.b.size)
+        if uniform(state) >= share[j]:
+            j = alias[j]
+        p = where[j]
+        if p < 0 or (kind >= 0.5 and k < 0):
+            return -1, -1
+    return k, p
+
+
+@inlined
+def proposal_odds(t, k, p, log_share):
+    """Return the log ratio of the probabilities of the reverse proposal and of this one."""
+    n_inside = t.counts[SIZE]
+    odds = 0.0 if k < 0 else log_share[t.inside[k]]
+    if p >= 0:
+        odds -= log_share[t.outside[p]]
+    if k < 0:
+        odds -= math.log(n_inside + 1.0)
+    elif p < 0:
+        odds += math.log(n_inside + 0.0)
+    return odds
+
+
 @loop
-def evidence_flip(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):
+def evidence_flip(
+    t,
+    state,
+    mu,
+    base,
+    half,
+    log_ridge,
+    size_odds,
+    column_odds,
+    share,
+    alias,
+    log_share,
+    where,
+    pull,
+    signs,
+    largest,
+    stop,
+    tally,
+):
     """Run Metropolis on supports of at most ``largest`` columns, or of one size if ``largest`` is 0.
 
-    With probability one half each, a proposal adds or removes a column drawn uniformly from all N, or
-    exchanges a random column of the support for a random one outside. With ``largest`` 0, every
-    proposal is an exchange. ``log_ridge`` is log λ; ``pull`` is λm, and 0 for a slab with one hump;
-    ``signs`` holds the signs of the support's columns, indexed by column. The other arguments and the
-    return value are those of `pair_flip`; `FULL` means that the tableau has no room for another column.
+    Proposals are those of `propose`. A column j is drawn to enter with the probability
+    exp(``log_share[j]``) by Walker's method: a uniformly drawn j is kept with probability ``share[j]``
+    and replaced by ``alias[j]`` otherwise. ``where`` is an array of N integers to work with.
+    ``log_ridge`` is log λ; ``size_odds`` and ``column_odds`` are the prior; ``pull`` is λm, and 0 for a
+    slab with one hump; ``signs`` holds the signs of the support's columns, indexed by column. The other
+    arguments and the return value are those of `pair_flip`; `FULL` means that the tableau has no room for another column.
     """
-    n_columns = t.b.size
     flips = largest > 0
+    locate(t, where)
     while tally[PROPOSED] < stop:
         n_inside = t.counts[SIZE]
-        n_outside = n_columns - n_inside
         if flips and n_inside == t.inside.size and n_inside < largest:
             return FULL
         waiting = tally[OUTSIDE] >= 0
         if waiting:
             k, p = tally[SLOT], tally[OUTSIDE]
             tally[OUTSIDE] = -1
-        elif flips and uniform(state) < 0.5:
-            c = below(state, n_columns)
-            k, p = (c, -1) if c < n_inside else (-1, c - n_inside)
-        elif n_inside > 0 and n_outside > 0:
-            k, p = below(state, n_inside), below(state, n_outside)
         else:
-            k, p = -1, -1
-        if not waiting:
+            k, p = propose(t, state, flips, share, alias, where)
             if k >= 0 and p >= 0:
-                gain = log_odds_swap(t, k, p, mu, log_ridge, pull, signs)
+                gain = log_odds_swap(t, k, p, mu, base, half, log_ridge, column_odds, pull, signs)
             elif k >= 0:
-                gain = log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs)
+                gain = log_odds_out(
+                    t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs
+                )
             elif p >= 0 and n_inside < largest:
-                gain = log_odds_in(t, p, mu, log_ridge, log_odds, pull)
+                gain = log_odds_in(t, p, mu, base, half, log_ridge, size_odds, column_odds, pull)
             else:
                 gain = -np.inf
-        if waiting or uniform(state) < math.exp(min(gain, 0.0)):
-            if p >= 0 and t.row_of[t.outside[p]] < 0:
+            if gain > -np.inf:
+                gain += proposal_odds(t, k, p, log_share)
+        if waiting or (gain > -np.inf and uniform(state) < math.exp(min(gain, 0.0))):
+            j = t.outside[p] if p >= 0 else -1
+            if p >= 0 and t.row_of[j] < 0:
                 tally[SLOT], tally[OUTSIDE] = k, p
-                return t.outside[p]
+                return j
             if _move(t, state, k, p, mu, pull, signs):
+                relocate(t, j, p, where)
                 tally[ACCEPTED] += 1
                 if refresh_due(t) and not refresh(t):
                     return SINGULAR

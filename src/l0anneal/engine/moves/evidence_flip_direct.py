@@ -7,9 +7,22 @@ regressions of all outside columns, O((N − K) K), after each accepted move.
 
 import math
 
+import numpy as np
+
 from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import kernel
-from l0anneal.engine.moves.evidence_flip import enter, leave, log_humps, log_odds_out
+from l0anneal.engine.moves.evidence_flip import (
+    enter,
+    leave,
+    locate,
+    log_fit,
+    log_humps,
+    log_odds_out,
+    proposal_odds,
+    propose,
+    relocate,
+    swap_odds,
+)
 from l0anneal.engine.moves.pair_flip_direct import cross, regress
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import (
@@ -19,7 +32,7 @@ from l0anneal.engine.pivots import (
     singularity_with,
     swap_inverse,
 )
-from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.rng import uniform
 from l0anneal.engine.tableau import (
     ENERGY,
     FAULT,
@@ -49,12 +62,16 @@ def _leaving_fault(t, k, u):
 
 
 @kernel
-def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):
+def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, signs, chance):
     """Try to exchange slot k for outside column p.
 
-    Returns 1 if the exchange was made, 0 if it was rejected, and −1 if the tableau must be refreshed
+    ``chance`` is the log of a uniform random number, less the log ratio of the proposals. Returns 1 if
+    the exchange was made, 0 if it was rejected, and −1 if the tableau must be refreshed
     before another try.
     """
+    odds = swap_odds(t, k, p, column_odds)
+    if odds == -np.inf:
+        return 0
     n_inside = t.counts[SIZE]
     j, i = t.outside[p], t.inside[k]
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
@@ -71,13 +88,13 @@ def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):
         delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r / gamma
     if gamma <= PIVOT * t.diag[j]:
         return 0
-    gain = -0.5 * math.log(gamma * t.U[k, k]) - mu * delta
+    gain = odds - 0.5 * math.log(gamma * t.U[k, k]) + log_fit(t, delta, mu, base, half)
     if pull != 0.0:
         x = t.x[k] - pull * signs[i] / freed
         gain += 0.5 * mu * (t.x[k] * t.x[k] - x * x) * freed
         gain += log_humps(r, gamma, mu, log_ridge, pull)
         gain -= log_humps(x * freed, freed, mu, log_ridge, pull)
-    if chance >= math.exp(min(gain, 0.0)):
+    if chance >= gain:
         return 0
     u = inverse_row(t, k)
     singularity = prepare_swap(t, k, j, gamma, freed, u, v)
@@ -98,10 +115,13 @@ def _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance):
 
 
 @kernel
-def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):
+def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, signs, chance):
     """Try to add outside column p; return 1 if it was added, and 0 if the proposal was rejected."""
     n_inside = t.counts[SIZE]
     j = t.outside[p]
+    log_odds = size_odds[n_inside] + column_odds[j]
+    if log_odds == -np.inf:
+        return 0
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
     cross(t, j, g)
     regress(t.U, g, v)
@@ -109,9 +129,10 @@ def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):
     if gamma <= PIVOT * t.diag[j]:
         return 0
     r = t.b[j] - dot(g, t.x)
-    gain = log_odds - 0.5 * (math.log(gamma) - log_ridge) + 0.5 * mu * r * r / gamma
+    gain = log_odds - 0.5 * (math.log(gamma) - log_ridge)
+    gain += log_fit(t, -0.5 * r * r / gamma, mu, base, half)
     gain += log_humps(r, gamma, mu, log_ridge, pull)
-    if chance >= math.exp(min(gain, 0.0)):
+    if chance >= gain:
         return 0
     inverse = 1.0 / gamma
     singularity = singularity_with(t, j, v, inverse)
@@ -126,11 +147,11 @@ def _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance):
 
 
 @kernel
-def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):
+def _leave(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs, chance):
     """Try to remove the column in slot k; the return value is that of `_exchange`."""
     u_kk = t.U[k, k]
-    gain = log_odds_out(t, k, mu, log_ridge, log_odds, pull, signs)
-    if chance >= math.exp(min(gain, 0.0)):
+    gain = log_odds_out(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs)
+    if chance >= gain:
         return 0
     u = inverse_row(t, k)
     fault = _leaving_fault(t, k, u)
@@ -147,39 +168,70 @@ def _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance):
 
 @direct
 @kernel
-def evidence_flip_direct(t, state, mu, log_ridge, log_odds, pull, signs, largest, stop, tally):
+def evidence_flip_direct(
+    t,
+    state,
+    mu,
+    base,
+    half,
+    log_ridge,
+    size_odds,
+    column_odds,
+    share,
+    alias,
+    log_share,
+    where,
+    pull,
+    signs,
+    largest,
+    stop,
+    tally,
+):
     """Run Metropolis with the arguments, the proposals and the law of `evidence_flip`.
 
     The kernel leaves W, r and γ of the tableau stale, and never asks for a row of the Gram matrix.
     """
-    n_columns = t.b.size
     flips = largest > 0
     t.counts[STALE] = 1
+    locate(t, where)
     while tally[PROPOSED] < stop:
         n_inside = t.counts[SIZE]
-        n_outside = n_columns - n_inside
         if flips and n_inside == t.inside.size and n_inside < largest:
             return FULL
-        if flips and uniform(state) < 0.5:
-            c = below(state, n_columns)
-            k, p = (c, -1) if c < n_inside else (-1, c - n_inside)
-        elif n_inside > 0 and n_outside > 0:
-            k, p = below(state, n_inside), below(state, n_outside)
-        else:
-            k, p = -1, -1
-        chance = uniform(state)
-        moved = -1
+        k, p = propose(t, state, flips, share, alias, where)
+        moved = 0 if (k < 0 and (p < 0 or n_inside >= largest)) else -1
+        if moved < 0:
+            j = t.outside[p] if p >= 0 else -1
+            odds = proposal_odds(t, k, p, log_share)
+            chance = math.log(uniform(state)) - odds
         while moved < 0:
-            moved = 0
             if k >= 0 and p >= 0:
-                moved = _exchange(t, state, k, p, mu, log_ridge, pull, signs, chance)
+                moved = _exchange(
+                    t, state, k, p, mu, base, half, log_ridge, column_odds, pull, signs, chance
+                )
             elif k >= 0:
-                moved = _leave(t, k, mu, log_ridge, log_odds, pull, signs, chance)
-            elif p >= 0 and n_inside < largest:
-                moved = _join(t, state, p, mu, log_ridge, log_odds, pull, signs, chance)
+                moved = _leave(
+                    t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs, chance
+                )
+            else:
+                moved = _join(
+                    t,
+                    state,
+                    p,
+                    mu,
+                    base,
+                    half,
+                    log_ridge,
+                    size_odds,
+                    column_odds,
+                    pull,
+                    signs,
+                    chance,
+                )
             if moved < 0 and not refresh_inverse(t):
                 return SINGULAR
         if moved > 0:
+            relocate(t, j, p, where)
             t.counts[MOVES] += 1
             tally[ACCEPTED] += 1
             if refresh_due(t) and not refresh_inverse(t):

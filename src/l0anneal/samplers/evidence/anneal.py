@@ -32,8 +32,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from l0anneal._util.checks import check_integer, check_positive
+from l0anneal._util.checks import check_choice, check_integer, check_positive
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.evidence_flip import evidence_flip
@@ -42,9 +43,13 @@ from l0anneal.engine.rng import stream
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.evidence.chain import EvidenceChain, Model, Prior
+from l0anneal.samplers.evidence.chain import Model
+from l0anneal.samplers.evidence.cooling import CoolingChain
 from l0anneal.samplers.evidence.message_passing import pass_messages, set_up_flops
-from l0anneal.samplers.evidence.posterior import PROPOSALS, Posterior
+from l0anneal.samplers.evidence.package import package
+from l0anneal.samplers.evidence.posterior import Posterior
+from l0anneal.samplers.evidence.prior import SLABS, Prior, check_density
+from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
 from l0anneal.samplers.run import Budget, OnInterrupt, Run, RunStopped
 
@@ -65,8 +70,9 @@ def evidence_anneal(
     problem: SparseProblem,
     n_nonzero: int | None = None,
     *,
-    rho: float | tuple[float, float] | None = None,
+    rho: float | tuple[float, float] | ArrayLike | None = None,
     noise_variance: float | None = None,
+    slab: str = "learned",
     tau: int = 5,
     n_draws: int | None = None,
     max_attempts: int | None = None,
@@ -165,7 +171,8 @@ def evidence_anneal(
         )
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
-    prior = Prior.of(rho)
+    check_choice("slab", slab, tuple(SLABS))
+    prior = Prior.of(problem, check_density(rho, problem.n_columns), slab)
     with Run(
         time_limit=time_limit,
         n_jobs=n_jobs,
@@ -202,27 +209,26 @@ def evidence_anneal_in(
     schedule: EvidenceSchedule | None = None,
 ) -> EvidenceResult:
     """Anneal inside a run that has begun, with arguments that have been checked."""
-    if n_draws is None:
-        n_draws = 100 if problem.n_columns >= PROPOSALS else 300
     if max_attempts is None:
         max_attempts = 4 if run.time_limit is None else 10**6
     known = None
     if noise_variance is not None and problem.signal_energy:
         known = noise_variance / problem.unit_energy
     run.compile(_warm_up)
-    model = Model(problem, size, prior or Prior(), known)
+    model = Model(problem, size, prior or Prior.of(problem), known)
     attempts = _Attempts(run, model, schedule)
     try:
         best = attempts.seeded(max_messages) or attempts.best(tau, max_attempts)
     except RunStopped:
         best = attempts.so_far()
-    posterior = Posterior(best)
-    sampling = run.budget(attempts.ends[-1])
-    if schedule is not None:
-        sampling, n_draws = run.budget(replay=schedule.sampling), schedule.sampling
-    posterior.sample(n_draws, sampling)
-    attempts.budgets.append(sampling)
-    return posterior.result(attempts.executed(sampling.used), run.record(attempts.why(best)))
+    posterior = Posterior(run, model, best)
+    if best.state != "found":
+        posterior.sample(
+            n_draws, attempts.ends[-1], None if schedule is None else schedule.sampling
+        )
+    attempts.budgets += posterior.budgets
+    executed = attempts.executed(tuple(budget.used for budget in posterior.budgets))
+    return package(posterior, executed, run.record(attempts.why(best)))
 
 
 class _Attempts:
@@ -240,27 +246,25 @@ class _Attempts:
             self.to_settle = 0.1 * limit
             self.flops = min(self.flops, FLOPS_PER_SECOND * 0.2 * limit)
         self.messages = 0
-        self.chains: list[EvidenceChain] = []
-        self.present: EvidenceChain | None = None
+        self.chains: list[CoolingChain] = []
+        self.present: CoolingChain | None = None
         self.budgets: list[Budget] = []
         self.taus: list[int] = []
         self.sweeps: list[int] = []
         self.settling: list[int] = []
-        self.capped = False
         self.out_of_time = False
 
-    def executed(self, sampling: int) -> EvidenceSchedule:
+    def executed(self, sampling: tuple[int, ...]) -> EvidenceSchedule:
         """Return the schedule that replays the run."""
         return EvidenceSchedule(
             tuple(self.taus),
             tuple(self.sweeps),
             tuple(self.settling),
             sampling,
-            self.capped,
             self.messages,
         )
 
-    def why(self, best: EvidenceChain) -> str:
+    def why(self, best: CoolingChain) -> str:
         """Say why the run ended."""
         if best.state == "found":
             return "an exact representation was found"
@@ -270,7 +274,7 @@ class _Attempts:
             return "the noise level was found and sampled"
         return "all attempts were made"
 
-    def so_far(self) -> EvidenceChain:
+    def so_far(self) -> CoolingChain:
         """Return the best chain of an interrupted run, or the one that was running."""
         begun = [*self.chains]
         if not begun and self.present is not None and self.present.log:
@@ -278,27 +282,17 @@ class _Attempts:
         self.run.require(begun)
         return _best(begun)
 
-    def best(self, tau: int, max_attempts: int) -> EvidenceChain:
+    def best(self, tau: int, max_attempts: int) -> CoolingChain:
         """Return the chain to be sampled from."""
-        best = self.search(tau, max_attempts) if self.schedule is None else self.replay()
-        crowded = best.state != "found" and best.crowded and self.model.size is None
-        self.capped = crowded if self.schedule is None else self.schedule.capped
-        if self.capped:
-            # so many columns can fit pure noise: try again with at most half as many columns as
-            # samples
-            most = max(1, self.model.problem.n_samples // 2)
-            chain = self.attempt(self.taus[0], FIRST, self.ends[2], most)
-            if best.mean_size > most or chain.rank < best.rank:
-                best = chain
-        return best
+        return self.search(tau, max_attempts) if self.schedule is None else self.replay()
 
-    def new_chain(self, first: float) -> EvidenceChain:
+    def new_chain(self, first: float) -> CoolingChain:
         """Return a chain with a random stream of its own."""
         seeds = self.run.stream("evidence attempt", len(self.taus))
-        self.present = EvidenceChain(self.run, self.model, first, seeds)
+        self.present = CoolingChain(self.run, self.model, first, seeds)
         return self.present
 
-    def seeded(self, max_messages: int) -> EvidenceChain | None:
+    def seeded(self, max_messages: int) -> CoolingChain | None:
         """Return a chain begun by message passing, if that finds an exact representation."""
         problem = self.model.problem
         free = self.model.size is None and self.model.known is None and problem.signal_energy > 0
@@ -315,10 +309,9 @@ class _Attempts:
         chain.seed(beliefs)
         return chain if chain.state == "found" else None
 
-    def attempt(self, tau: int, first: float, end: float, cap: int | None = None) -> EvidenceChain:
+    def attempt(self, tau: int, first: float, end: float) -> CoolingChain:
         """Cool a chain, and let it settle if it found no exact representation."""
         chain = self.new_chain(first)
-        chain.cap(cap)
         a = len(self.taus)
         s = self.schedule
         if s is not None and a >= len(s.tau):
@@ -338,7 +331,7 @@ class _Attempts:
         self.chains.append(chain)
         return chain
 
-    def search(self, tau: int, max_attempts: int) -> EvidenceChain:
+    def search(self, tau: int, max_attempts: int) -> CoolingChain:
         """Make attempts, each slower than the last, until one is believed or the time is up."""
         while len(self.chains) < max_attempts:
             began = self.run.now()
@@ -353,10 +346,10 @@ class _Attempts:
                 break
         return _best(self.chains)
 
-    def replay(self) -> EvidenceChain:
+    def replay(self) -> CoolingChain:
         """Make the attempts of an earlier run."""
         assert self.schedule is not None
-        taus = self.schedule.tau[: len(self.schedule.tau) - self.schedule.capped]
+        taus = self.schedule.tau
         if not taus:
             raise ValueError(_FOREIGN)
         for a, tau in enumerate(taus):
@@ -364,13 +357,13 @@ class _Attempts:
         return _best(self.chains)
 
 
-def _believed(chain: EvidenceChain) -> bool:
+def _believed(chain: CoolingChain) -> bool:
     return chain.state == "found" or (
         chain.state == "noise" and (not chain.crowded or chain.known is not None)
     )
 
 
-def _best(chains: list[EvidenceChain]) -> EvidenceChain:
+def _best(chains: list[CoolingChain]) -> CoolingChain:
     """Return the attempt with the most evidence.
 
     It counts as trapped if it has many columns and the last attempt found a lower noise level.
@@ -389,6 +382,18 @@ def _warm_up() -> None:
     warm_up()
     workspace = Workspace(tiny_problem(), 2)
     state = stream(np.random.SeedSequence(0))
-    law: tuple[Any, ...] = (1.0, 0.0, 0.0, 0.0, np.zeros(4), 2)
+    n = workspace.problem.n_columns
+    prior = (np.zeros(n + 1), np.zeros(n))
+    law: tuple[Any, ...] = (
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+        *prior,
+        *Proposal.of(np.ones(n)),
+        0.0,
+        np.zeros(n),
+        2,
+    )
     for kernel in (evidence_flip, evidence_flip_direct):
         workspace.run(kernel, state, *law, 4, new_tally())

@@ -1,212 +1,355 @@
-"""The posterior of evidence annealing: draws of supports together with ρ, σ² and the noise level."""
+"""Draws from the posterior: supports, coefficients, noise, ρ and the slab, by several chains.
+
+Each step of a chain makes sweeps over the supports and then Gibbs steps for the hyperparameters (`slab`).
+The chains start differently: the first where the cooling ended, the others from the empty support, and
+from many columns. Where they agree their draws are pooled. Where they do not, each chain is weighed by the
+evidence of the region that it explored, and not by how many chains fell into it:
+
+    log Z ≈ ⟨log P(y, S)⟩ + Σ_j h(p_j),      h(p) = −p log p − (1 − p) log(1 − p),
+
+the mean over the chain's draws plus the entropy of independent columns with the chain's inclusion
+probabilities, which bounds the entropy of the region from above.
+"""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
-from l0anneal.samplers.evidence.chain import EvidenceChain
-from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
-from l0anneal.samplers.evidence.slab import Slab
-from l0anneal.samplers.result import fitted
-from l0anneal.samplers.run import Budget, RunStopped
+from l0anneal.samplers.autocorrelation import autocorrelation_time
+from l0anneal.samplers.evidence.chain import EvidenceChain, Model
+from l0anneal.samplers.evidence.cooling import CoolingChain
+from l0anneal.samplers.evidence.proposal import Proposal
+from l0anneal.samplers.evidence.slab import Hyperparameters
+from l0anneal.samplers.run import Budget, Run, RunStopped
 
-__all__ = ["PROPOSALS", "Posterior"]
+__all__ = ["Draw", "Posterior", "PosteriorChain"]
 
-BURN_IN = 20  # draws that are not averaged, if there is time for more
-PROPOSALS = 400  # least number between two draws; with few columns, sweeps take almost no time
-KIN = 0.5  # columns with a larger correlation belong to one group
-FAINT = 0.1  # a column with a lower probability does not start a group
+BURN_IN = 40  # steps of a chain that are not counted
+PROPOSALS = 800  # between two draws of the hyperparameters
+SLOW = 0.3  # effective draws per draw below which a chain makes more steps between two draws
+ROUND = 100  # draws of each chain between two looks at the error
+TURN = 20  # draws of one chain before it is the next one's turn, if time is limited
+ENOUGH = 420.0  # effective number of draws at which the sampling ends
+MOST_ROUNDS = 12
+MOST_STEPS = 8
+AGREE = 0.15  # largest difference between two chains in the probability of a column
+UNCERTAIN = 16  # columns whose autocorrelation is measured
+Floats = NDArray[np.float64]
 
 
-class Posterior:
-    """Averages over a chain that has settled.
+@dataclass
+class Draw:
+    """One draw from the posterior, in the engine's units."""
 
-    If an exact representation was found, there is no noise level to draw, and ρ, σ² and T stay
-    fixed.
-    """
+    columns: NDArray[np.int64]
+    x: Floats
+    noise: float
+    g: float
+    c: float
+    log_joint: float
 
-    def __init__(self, chain: EvidenceChain) -> None:
-        self.chain = chain
-        self.rng = np.random.default_rng(chain.draws)
-        self.slab = Slab(chain.slab)
-        self._clear()
 
-    def _clear(self) -> None:
-        n = self.chain.problem.n_columns
-        self.chosen, self.first, self.second = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.sizes = np.zeros(n + 1)
-        self.noise = self.rho = 0.0
-        self.counted = 0
+@dataclass
+class _Sums:
+    """Sums over the draws of one round."""
 
-    def sample(self, n_draws: int, budget: Budget) -> None:
-        """Average over ``n_draws`` draws after the burn-in, or as many as the budget allows."""
-        chain = self.chain
-        chain.budget = chain.run.budget()
-        if chain.state != "found":
-            chain.cap(max(chain.problem.n_samples // 2, chain.n_inside, 1))
-        with suppress(RunStopped):  # the draws so far are counted
-            self._sample(n_draws, budget)
-        if self.counted == 0:
-            chain.workspace.pause = lambda: None  # one average, also of an interrupted run
-            self._count()
-        for total in (self.chosen, self.first, self.second, self.sizes):
-            total /= self.counted
-        self.noise /= self.counted
-        self.rho /= self.counted
+    n: int
+    probability: Floats
+    first: Floats
+    second: Floats
+    draws: list[Draw] = field(default_factory=list)
 
-    def _sample(self, n_draws: int, budget: Budget) -> None:
-        chain = self.chain
-        noisy = chain.state != "found"
-        burn_in = BURN_IN if noisy else 0
-        between = max(1, PROPOSALS // chain.problem.n_columns)
-        while budget.used < burn_in + n_draws and budget.more():
-            if budget.used == burn_in:
-                self._clear()
-            budget.used += 1
-            for _ in chain.sweeps(between):
-                pass
-            self._count()
-            if noisy:
-                self._draw()
-            chain.run.advance(1, f"{budget.used} draws")
+    @classmethod
+    def empty(cls, n_columns: int) -> _Sums:
+        return cls(0, *np.zeros((3, n_columns)))
 
-    def _count(self) -> None:
-        chain = self.chain
-        p, mean, square = self._conditional()
-        self.counted += 1
-        self.chosen += p
+    def count(self, draw: Draw, p: Floats, mean: Floats, square: Floats) -> None:
+        """Add a draw, and the conditional moments of each column's coefficient."""
+        self.n += 1
+        self.probability += p
         self.first += p * mean
         self.second += p * square
-        self.sizes[chain.n_inside] += 1
-        self.noise += chain.temperature
-        self.rho += chain.rho
+        self.draws.append(draw)
 
-    def _draw(self) -> None:
-        """Make Gibbs steps: ρ given the size, the coefficients, and from them the slab and T.
 
-        The priors are a Beta distribution for ρ, a log-uniform one for T, and that of `Slab` for
-        the slab.
-        """
-        chain, rng = self.chain, self.rng
-        workspace, k = chain.workspace, chain.n_inside
-        n, m = chain.problem.n_columns, chain.problem.n_samples
-        if chain.prior.fixed is None:
-            draw = rng.beta(k + chain.prior.a, n - k + chain.prior.b)
-            chain.rho = float(min(max(draw, 1e-12), 1 - 1e-12))
-        z = rng.standard_normal(k)
-        factor = np.linalg.cholesky(workspace.inverse)
-        x = workspace.coefficients + math.sqrt(chain.temperature) * (factor @ z)
-        ridge, held_to = (
-            chain.temperature / chain.slab,
-            chain.hump * chain.signs[workspace.inside_columns],
+class PosteriorChain(EvidenceChain):
+    """A chain over supports, T and the slab under the model's prior.
+
+    ``start`` is "empty", "dense" or the chain that was cooled.
+    """
+
+    def __init__(
+        self, run: Run, model: Model, start: CoolingChain | str, seeds: np.random.SeedSequence
+    ) -> None:
+        flips, hyper, order = seeds.spawn(3)
+        super().__init__(run, model, flips)
+        self.rng = np.random.default_rng(hyper)
+        self.rounds = [_Sums.empty(self.problem.n_columns)]
+        self.steps_per_draw = 1
+        self.settled = False  # whether the steps of the burn-in have been forgotten
+        self.hyper = Hyperparameters(model.known or model.mean_square, 1.0, 0.0, np.zeros(0))
+        self.budget = run.budget()
+        m = self.problem.n_samples
+        usable = np.random.default_rng(order).permutation(
+            np.flatnonzero(np.isfinite(self.column_odds))
         )
-        # ½‖y − Ax‖² + ½λ‖x − held_to‖², twice
-        total = 2.0 * (chain.problem.unit_signal + workspace.unit_energy)
-        total += chain.temperature * float(z @ z) + ridge * float(held_to @ held_to)
-        residual = total - ridge * float((x - held_to) @ (x - held_to))
-        signs = self.slab.draw(x, rng)
-        chain.set_slab(self.slab.v, self.slab.m, signs)
-        if chain.known is None:
-            least = 1e-12 * m * chain.mean_square
-            chain.temperature = max(residual, least) / float(rng.chisquare(m))
+        if isinstance(start, CoolingChain):
+            for j in start.workspace.support:
+                if self.n_inside < max(self.largest, model.size or 0):
+                    self._begin_with(int(j))
+        elif model.size is not None:
+            self.workspace.fill(model.size, usable)
+        elif start == "dense":
+            for j in usable[: max(1, min(m // 3, usable.size // 2, self.largest))]:
+                self._begin_with(int(j))
+        self.workspace.refresh()
+        self._redraw()
 
-    def _conditional(self) -> tuple[NDArray[np.float64], ...]:
+    def _begin_with(self, j: int) -> None:
+        if self.n_inside == self.workspace.tableau.inside.size:
+            self.workspace.grow(min(2 * self.n_inside + 8, self.problem.n_columns))
+        self.workspace.add(j)
+
+    # ------------------------------------------------------------ steps
+
+    def sample(self, budget: Budget, n_steps: int) -> None:
+        """Make steps, as many as the budget allows, and add them to the last round.
+
+        The first steps are forgotten once there are `BURN_IN` of them; they tell which columns to
+        propose.
+        """
+        with suppress(RunStopped):  # the steps so far are counted
+            for _ in range(n_steps):
+                if not budget.more():
+                    break
+                self.rounds[-1].count(self._step(), *self._conditional())
+                budget.used += 1
+                self.run.advance(1, f"{self.n_inside} columns")
+                if budget.used == BURN_IN:
+                    p = self.rounds[-1].probability
+                    self.proposal = Proposal.of(0.5 / p.size + 0.5 * p / max(1e-9, p.sum()))
+                    self.rounds = [_Sums.empty(p.size)]
+                    self.settled = True
+
+    def _step(self) -> Draw:
+        for _ in range(self.steps_per_draw):
+            sweeps = self._sweeps(1, PROPOSALS)
+            sweeps.all()
+            self.acceptance = sweeps.acceptance
+            draw = self._redraw()
+        return draw
+
+    def _redraw(self) -> Draw:
+        """Draw T, the slab and the coefficients given the support."""
+        w, old = self.workspace, self.hyper
+        columns = w.inside_columns.copy()
+        support = self.support_model()
+        log_joint = support.log_evidence() + self.model.prior.log_weight(columns)
+        self.hyper, x = support.draw(old._replace(signs=self.signs[columns]), self.rng)
+        self.temperature = self.hyper.noise
+        self.set_slab(self.hyper.variance, self.hyper.hump, self.hyper.signs)
+        collapsed = self.hyper.c == 0.0 and self.model.known is None
+        self.half = 0.5 * self.problem.n_samples if collapsed else 0.0
+        return Draw(columns, x, self.hyper.noise, self.hyper.g, self.hyper.c, log_joint)
+
+    def _conditional(self) -> tuple[Floats, Floats, Floats]:
         """Return each column's probability given the others, and the moments of its coefficient.
 
         Averages of these conditional expectations have less variance than averages of the draws.
         """
-        chain, workspace = self.chain, self.chain.workspace
+        workspace = self.workspace
+        self.hold()
         workspace.complete()
-        n, k = chain.problem.n_columns, workspace.size
+        n, k = self.problem.n_columns, workspace.size
         inside, outside = workspace.inside_columns, workspace.outside_columns
-        T, ridge = chain.temperature, chain.temperature / chain.slab
-        pull = ridge * chain.hump
+        T, ridge = self.temperature, self.temperature / self.slab
+        pull = ridge * self.hump
         # squared norm of each column and its correlation with the signal, given the others
         gamma, r = np.empty(n), np.empty(n)
         gamma[inside] = 1.0 / workspace.inverse_diagonal
-        r[inside] = workspace.coefficients * gamma[inside] - pull * chain.signs[inside]
+        r[inside] = workspace.coefficients * gamma[inside] - pull * self.signs[inside]
         gamma[outside], r[outside] = workspace.outside_distances, workspace.outside_correlations
         open_ = gamma > PIVOT * workspace.tableau.diag
         gamma = np.where(open_, gamma, 1.0)
+        gain = 0.5 * r**2 / gamma  # of energy, by adding the column
+        if self.half:
+            now = self.problem.unit_signal + workspace.unit_energy
+            energy = np.full(n, now)  # with the column
+            energy[outside] = np.maximum(now - gain[outside], 1e-14 * now)
+            fit = self.half * np.log1p(gain / energy)
+            T = energy / max(self.half - 1.0, 0.5)
+        else:
+            fit = gain / T
         lean = pull * r / (gamma * T)
         to_hump = pull * np.tanh(lean)  # averaged over the sign
         mean = (r + to_hump) / gamma
         square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
-        if chain.size is not None:
+        if self.model.size is not None:
             p = np.zeros(n)
             p[inside] = 1.0  # at a fixed size no column can be flipped alone
-        else:
-            log_odds = math.log(chain.rho) - math.log1p(-chain.rho)
-            log_odds += 0.5 * r**2 / (gamma * T) - 0.5 * np.log(gamma / ridge)
-            log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
-            log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
-            p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
-            if k >= chain.largest:
-                p[outside] = 0.0  # no further column is allowed
+            return p, mean, square
+        log_odds = self.column_odds.copy()
+        log_odds[outside] += self.size_odds[k]
+        log_odds[inside] += self.size_odds[k - 1]
+        log_odds += fit - 0.5 * np.log(gamma / ridge)
+        log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
+        log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
+        p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
+        if k >= self.largest:
+            p[outside] = 0.0  # no further column is allowed
         return p, mean, square
 
-    def _likely(self) -> NDArray[np.int64]:
-        """Return the likely columns, and the likeliest column of each group that is likely.
+    # ------------------------------------------------------------ averages
 
-        If columns are correlated, the data may say that one of them belongs to the support without
-        saying which one. Then no column has a probability above one half, but the sum of their
-        probabilities is above one half.
-        """
-        taken = self.chosen > 0.5
-        support = np.flatnonzero(taken).tolist()
-        for j in support:
-            taken |= self._kin(j)
-        for j in np.argsort(-self.chosen, kind="stable"):
-            if self.chosen[j] < FAINT:
+    @property
+    def kept(self) -> list[_Sums]:
+        """The rounds that are counted: the first ones may not have forgotten the start."""
+        return [sums for sums in self.rounds[len(self.rounds) // 4 :] if sums.n]
+
+    @property
+    def draws(self) -> list[Draw]:
+        """The draws that are counted."""
+        return [draw for sums in self.kept for draw in sums.draws]
+
+    def average(self, name: str) -> Floats:
+        """Return the mean of "probability", "first" or "second" over the draws."""
+        total: Floats = sum(getattr(sums, name) for sums in self.kept)
+        return total / max(1, sum(sums.n for sums in self.kept))
+
+    def log_mass(self) -> float:
+        """Estimate the log evidence of the region that the chain explored."""
+        logs = np.array([draw.log_joint for draw in self.draws])
+        logs = logs[np.isfinite(logs)]
+        p = np.clip(self.average("probability"), 1e-300, 1.0 - 1e-16)
+        entropy = -float(np.sum(p * np.log(p) + (1.0 - p) * np.log1p(-p)))
+        return float(np.mean(logs)) + entropy if logs.size else -math.inf
+
+    def effective_size(self, columns: NDArray[np.int64]) -> float:
+        """Return the effective number of draws: the least of size, noise, and given columns."""
+        draws = self.draws
+        if len(draws) < 4:
+            return 0.0
+        series = [np.array([float(d.columns.size) for d in draws])]
+        series.append(np.log([d.noise for d in draws]))
+        position = {int(j): i for i, j in enumerate(columns)}
+        inside = np.zeros((columns.size, len(draws)))
+        for i, d in enumerate(draws):
+            for j in d.columns:
+                if (at := position.get(int(j))) is not None:
+                    inside[at, i] = 1.0
+        times = [autocorrelation_time(s) for s in [*series, *inside]]
+        return len(draws) / max(1.0, max(times))
+
+
+class Posterior:
+    """Several chains, sampled until the Monte Carlo error is small."""
+
+    def __init__(self, run: Run, model: Model, best: CoolingChain) -> None:
+        self.run, self.model, self.best = run, model, best
+        self.chains: list[PosteriorChain] = []
+        self.budgets: list[Budget] = []
+
+    def _begin(self, starts: list[CoolingChain | str]) -> list[PosteriorChain]:
+        first = len(self.chains)
+        new = [
+            PosteriorChain(
+                self.run, self.model, start, self.run.stream("evidence posterior", first + i)
+            )
+            for i, start in enumerate(starts)
+        ]
+        self.chains += new
+        return new
+
+    def sample(self, n_draws: int | None, end: float, replay: tuple[int, ...] | None) -> None:
+        """Sample until the error is small, or a number of draws in all, or until the time is up."""
+        starts: list[CoolingChain | str] = [self.best, "empty"]
+        with suppress(RunStopped):
+            self._sample(starts, n_draws, end, None if replay is None else replay[:2])
+            again = self.disagreement > AGREE and n_draws is None and self.run.now() < end
+            if again if replay is None else len(replay) > 2:
+                more: list[CoolingChain | str] = ["dense", "empty"]
+                self._sample(more, None, end, None if replay is None else replay[2:])
+
+    def _sample(
+        self,
+        starts: list[CoolingChain | str],
+        n_draws: int | None,
+        end: float,
+        replay: tuple[int, ...] | None,
+    ) -> None:
+        """Begin chains and sample them in rounds, so that they share the time."""
+        new = self._begin(starts)
+        budgets = [
+            self.run.budget(end, None if replay is None else replay[i]) for i in range(len(new))
+        ]
+        self.budgets += budgets
+        pairs = list(zip(new, budgets))
+        if n_draws is not None and replay is None:
+            each = BURN_IN + -(-n_draws // len(new))
+            self.run.map(lambda pair: pair[0].sample(pair[1], each), pairs)
+            return
+        turn = ROUND if self.run.time_limit is None else TURN
+        for i in range(MOST_ROUNDS):
+            for chain in new if i else ():
+                chain.rounds.append(_Sums.empty(self.model.problem.n_columns))
+            left = ROUND if i else ROUND + BURN_IN
+            while left > 0:
+                n = min(turn, left)
+                self.run.map(lambda pair, n=n: pair[0].sample(pair[1], n), pairs)
+                left -= n
+            size = self.effective_size
+            enough = replay is None and size >= ENOUGH
+            if enough or not any(budget.more() for budget in budgets):
                 break
-            if not taken[j]:
-                group = self._kin(int(j)) & ~taken
-                taken |= group
-                if float(self.chosen[group].sum()) > 0.5:
-                    support.append(int(j))
-        # two columns may both be likely although least squares cannot tell them apart
-        workspace = Workspace(self.chain.problem, len(support))
-        for j in sorted(support, key=lambda j: -self.chosen[j]):
-            workspace.add(j)
-        return workspace.support
+            if size < SLOW * sum(len(chain.draws) for chain in self.chains):
+                for chain in new:
+                    chain.steps_per_draw = min(2 * chain.steps_per_draw, MOST_STEPS)
 
-    def _kin(self, j: int) -> NDArray[np.bool_]:
-        """Return a mask of column j and the columns correlated with it."""
-        kin: NDArray[np.bool_] = np.abs(self.chain.problem.gram_row(j)) > KIN
-        kin[j] = True
-        return kin
+    # ------------------------------------------------------------ all chains together
 
-    def result(self, schedule: EvidenceSchedule, record: dict[str, Any]) -> EvidenceResult:
-        """Return the result, in the caller's units and with least squares on the chosen columns."""
-        chain, problem = self.chain, self.chain.problem
-        every = np.arange(problem.n_columns)
-        if chain.state == "found":
-            support = chain.exact
-        elif chain.size is None:
-            support = self._likely()
-        else:
-            support = np.sort(np.argsort(-self.chosen, kind="stable")[: chain.size])
-        spread = np.sqrt(np.maximum(self.second - self.first**2, 0.0))
-        log = np.array(chain.log).reshape(-1, 6)
-        log[:, 0] *= problem.unit_energy
-        largest = int(np.max(np.flatnonzero(self.sizes), initial=0))
-        return EvidenceResult(
-            **fitted(problem, support.astype(np.int64)),
-            **record,
-            state=chain.state,
-            inclusion_probability=self.chosen,
-            size_posterior=self.sizes[: largest + 1],
-            averaged_coef=problem.from_unit_coef(self.first, every),
-            coef_std=np.abs(problem.from_unit_coef(spread, every)),
-            noise_variance=self.noise * problem.unit_energy if chain.state != "found" else 0.0,
-            rho=self.rho if chain.prior.fixed is None else chain.prior.fixed,
-            log=log,
-            schedule=schedule,
-        )
+    @property
+    def counted(self) -> list[PosteriorChain]:
+        """The chains that have settled or, if there is none, those that have any draw."""
+        begun = [chain for chain in self.chains if chain.draws]
+        return [chain for chain in begun if chain.settled] or begun
+
+    @property
+    def probability(self) -> Floats:
+        """Inclusion probabilities of each chain, as rows."""
+        return np.array([chain.average("probability") for chain in self.counted])
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each chain: equal if they agree, and by evidence if not."""
+        counted, p = self.counted, self.probability
+        if np.max(np.ptp(p, axis=0), initial=0.0) <= AGREE:
+            return np.full(len(counted), 1.0 / len(counted))
+        logs = np.array([chain.log_mass() for chain in counted])
+        weights = np.exp(logs - logs.max())
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def disagreement(self) -> float:
+        """The largest difference in a column's probability between chains that have weight."""
+        p = self.probability[self.weights > 0.02]
+        return float(np.max(np.ptp(p, axis=0), initial=0.0))
+
+    @property
+    def effective_size(self) -> float:
+        """The effective number of draws of all chains, weighed."""
+        counted, weights = self.counted, self.weights
+        if not counted:
+            return 0.0
+        p = weights @ self.probability
+        order = np.argsort(-p * (1.0 - p), kind="stable")[:UNCERTAIN]
+        uncertain = order[(p[order] > 0.02) & (p[order] < 0.98)]
+        sizes = np.array([chain.effective_size(uncertain) for chain in counted])
+        if np.any((sizes == 0) & (weights > 0.02)):
+            return 0.0
+        return float(1.0 / np.sum(weights**2 / np.maximum(sizes, 1e-9)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.samplers.evidence.draws import ENOUGH, CredibleSet, Draws, find_sets
 from l0anneal.samplers.result import Result
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ __all__ = ["EvidenceResult", "EvidenceSchedule"]
 _COLUMNS = ("temperature", "size", "residual_ratio", "rho", "slab_variance", "acceptance")
 _STATES = {
     "found": "the residual vanishes with fewer columns than samples: an exact representation",
-    "noise": "cooled to the noise level and sampled there",
+    "noise": "cooled to the noise level; all chains agree there",
+    "disagreed": "the chains found different columns: the probabilities are uncertain",
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
+WEIGHTY = 0.02  # a chain with less weight does not count as disagreeing
 Floats = NDArray[np.float64]
 
 
@@ -37,10 +40,8 @@ class EvidenceSchedule:
         Sweeps at each temperature, by attempt. The temperatures follow from these and the seed.
     sweeps, settling : tuple of int
         Sweeps of each attempt while it was cooled, and while it settled at the noise level.
-    sampling : int
-        Draws from the posterior, of which the first 20 are not averaged.
-    capped : bool
-        Whether the last attempt allowed at most half as many columns as there are samples.
+    sampling : tuple of int
+        Draws from the posterior that were counted, by chain.
     messages : int
         Steps of message passing before the first attempt.
     """
@@ -48,8 +49,7 @@ class EvidenceSchedule:
     tau: tuple[int, ...]
     sweeps: tuple[int, ...]
     settling: tuple[int, ...]
-    sampling: int
-    capped: bool = False
+    sampling: tuple[int, ...]
     messages: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,9 +73,9 @@ class EvidenceResult(Result):
     ----------
     support : ndarray of int
         Columns with a posterior probability above one half and, from each further group of
-        correlated columns (|r| > ½) whose probabilities sum to more than one half, the likeliest
-        column. At a fixed size, the most probable columns. If an exact representation was found,
-        its columns.
+        correlated columns (|r| > ½) of which at least one is chosen with a probability above one
+        half, the likeliest column. At a fixed size, the most probable columns. If an exact
+        representation was found, its columns.
     coef : ndarray of shape (N,)
         Least-squares coefficients on the support, zero elsewhere.
     energy, distortion : float
@@ -88,9 +88,22 @@ class EvidenceResult(Result):
         Posterior mean and standard deviation of the coefficients. They include both the uncertainty
         of the support and that of the coefficients on a given support.
     noise_variance, rho : float
-        The noise variance and the prior probability of a column, as inferred or as given.
-    state : {"found", "noise", "trapped"}
-        How the cooling ended: with an exact representation, at a noise level, or with neither.
+        The noise variance and the prior probability of a column, as inferred or as given. ρ is NaN
+        if each column was given its own.
+    state : {"found", "noise", "disagreed", "trapped"}
+        found: an exact representation, which is not to be had by chance. noise: the chains agree on
+        a noise level and on the columns. disagreed: they do not, and the probabilities are a
+        compromise, weighed by the evidence of each chain. trapped: slower searches keep finding a
+        lower noise level with many columns; do not trust any.
+    chain_probability : ndarray of shape (chains, N)
+        Inclusion probabilities of each chain by itself.
+    chain_weight : ndarray
+        Weights of the chains: equal if they agree, and by evidence if not.
+    disagreement : float
+        The largest difference between two chains in the probability of a column.
+    draws : Draws or None
+        Joint draws of supports, coefficients and hyperparameters; None if an exact representation was
+        found.
     schedule, seed : EvidenceSchedule, int
         The steps that were made and the seed; passed to `evidence_anneal`, they reproduce the
         result.
@@ -105,8 +118,72 @@ class EvidenceResult(Result):
     coef_std: Floats
     noise_variance: float
     rho: float
+    chain_probability: Floats
+    chain_weight: Floats
+    effective_sample_size: float
+    draw_arrays: dict[str, NDArray[Any]]
+    candidates: NDArray[np.int64]
+    candidate_correlation: Floats
     log: Floats
     schedule: EvidenceSchedule
+
+    @property
+    def disagreement(self) -> float:
+        """The largest difference between two chains in the probability of a column."""
+        counted = self.chain_probability[self.chain_weight > WEIGHTY]
+        return float(np.max(np.ptp(counted, axis=0), initial=0.0)) if counted.size else 0.0
+
+    @cached_property
+    def draws(self) -> Draws | None:
+        """Joint draws of supports, coefficients and hyperparameters."""
+        if not self.draw_arrays:
+            return None
+        return Draws(**self.draw_arrays, effective_sample_size=self.effective_sample_size)
+
+    def credible_sets(self, coverage: float = 0.95, min_purity: float = 0.5) -> list[CredibleSet]:
+        """Return disjoint sets of columns, each with at least one member in the support.
+
+        If columns are correlated, the data may show that one of them belongs to the support without
+        showing which one. Then a set of columns is the honest answer.
+
+        Parameters
+        ----------
+        coverage : float
+            Least posterior probability that at least one member belongs to the support.
+        min_purity : float
+            Least absolute correlation between two members of a set.
+
+        Returns
+        -------
+        list of CredibleSet
+            The set with the likeliest column first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from l0anneal import SparseProblem, evidence_anneal
+        >>> rng = np.random.default_rng(0)
+        >>> A = rng.standard_normal((100, 60))
+        >>> A[:, 1] = A[:, 0] + 0.05 * rng.standard_normal(100)  # a near copy
+        >>> y = A[:, 0] + A[:, 30] + rng.standard_normal(100)
+        >>> result = evidence_anneal(SparseProblem(A, y), random_state=0)
+        >>> [sorted(found.columns.tolist()) for found in result.credible_sets()]
+        [[30], [0, 1]]
+        """
+        for name, value in (("coverage", coverage), ("min_purity", min_purity)):
+            if not 0.0 < value <= 1.0:
+                raise ValueError(f"{name} must be above 0 and at most 1; got {value}")
+        if self.draws is None:
+            return [CredibleSet(np.array([j]), 1.0, 1.0, np.ones(1)) for j in self.support.tolist()]
+        self.draws.check("credible sets")
+        return find_sets(
+            self.draws,
+            self.candidates,
+            self.inclusion_probability[self.candidates],
+            self.candidate_correlation,
+            coverage,
+            min_purity,
+        )
 
     @property
     def attempts(self) -> int:
@@ -132,6 +209,11 @@ class EvidenceResult(Result):
             "noise_variance": self.noise_variance,
             "inclusion_probability": {str(j): float(self.inclusion_probability[j]) for j in likely},
             "size_posterior": self.size_posterior.tolist(),
+            "disagreement": self.disagreement,
+            "credible_sets": [
+                {"columns": found.columns.tolist(), "probability": found.probability}
+                for found in self._sets()
+            ],
             "schedule": self.schedule.to_dict(),
         }
 
@@ -140,6 +222,10 @@ class EvidenceResult(Result):
         from l0anneal.samplers.plotting import plot_evidence
 
         return plot_evidence(self)
+
+    def _sets(self) -> list[CredibleSet]:
+        """Return the credible sets, or none if there are too few draws."""
+        return self.credible_sets() if self.effective_sample_size >= ENOUGH else []
 
     def _lines(self) -> list[tuple[str, str]]:
         order = np.argsort(-self.inclusion_probability, kind="stable")
@@ -156,6 +242,7 @@ class EvidenceResult(Result):
             ("noise", f"variance {self.noise_variance:.6g}"),
             ("state", f"{self.state}: {_STATES[self.state]}"),
             ("search", attempts),
+            *(("set", str(found)) for found in self._sets() if found.columns.size > 1),
         ]
 
     def table(self) -> list[dict[str, str]]:

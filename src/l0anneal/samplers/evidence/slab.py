@@ -1,126 +1,165 @@
-"""The distribution of the coefficients that are not zero, learned from these coefficients.
+"""Draws of the noise level, the slab and the coefficients, given the support.
 
-A coefficient is Gaussian with variance v and mean m or −m, each with probability one half. This is
-the usual slab with one hump if m = 0, and a slab with two humps if not. If all coefficients have
-about the same size, two humps make a small coefficient unlikely and so keep out columns that only
-fit noise. If the coefficients have very different sizes, the data favour m = 0.
+The prior of g, the squared signal-to-noise ratio of a column, lies on a grid (`prior`), so that the slab is
+drawn from a list of probabilities. With the eigenvalues d_i and eigenvectors v_i of G_SS, c_i = v_iᵀb and a
+slab of one hump, the coefficients and the noise variance T can be integrated out:
 
-Prior: the mean square m² + v is about ``centre``, and m² is a fraction c of it. Given c,
+    p(y | S, g) ∝ Π_i (1 + g d_i)^(−1/2)  (2 E_g)^(−M/2),     2 E_g = ‖y‖² − Σ_i c_i² g/(1 + g d_i),
 
-    v ~ `WEIGHT` (1 − c) centre / χ²(WEIGHT),     m ~ |N(0, v c/(1 − c))|, if above √v,
-
-and c is 0 with probability .9, and otherwise one of the other `PARTS`, all equally likely. (For m
-below √v the two humps would merge into one.)
+and T given g is 2 E_g/χ²(M). With two humps, g and the part c of the humps are drawn given the coefficients.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfc
 
-__all__ = ["Slab"]
+from l0anneal.samplers.evidence.prior import PARTS, Prior
 
-WEIGHT = 6.0  # the prior on v counts as much as this many columns
-PARTS = np.array([0.0, 0.5, 0.8, 0.95])
-LOG_PRIOR = np.log([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3])
-RATIO = PARTS / (1.0 - PARTS)  # ratio of the variance of m, without its lower bound, to v
-LOG_PRIOR[1:] -= np.log(erfc(np.sqrt(0.5 / RATIO[1:])))  # normalise: m is above √v
-TRIES = 2
+__all__ = ["Hyperparameters", "SupportModel"]
+
+TINY = 1e-14  # of ‖y‖²: a residual below is a rounding error
+NOISE_STEPS = 4
 Floats = NDArray[np.float64]
 
 
-class Slab:
-    """A Markov chain over m and v, for coefficients that may change between its steps."""
+class Hyperparameters(NamedTuple):
+    """The noise variance T, g, the part c of the humps, and the sign of each coefficient's hump."""
 
-    def __init__(self, centre: float) -> None:
-        self.m, self.v = 0.0, centre
-        self.centre = (1.0 - PARTS) * centre
+    noise: float
+    g: float
+    c: float
+    signs: Floats
 
-    def draw(self, x: Floats, rng: np.random.Generator) -> Floats:
-        """Move m and v, given the coefficients x; return the sign of each coefficient's hump."""
-        self.sizes = np.abs(x)
-        self._prepare()
-        for _ in range(TRIES):
-            self._leap(rng)
-            self._step(rng)
-            self._split_or_merge(rng)
-        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(self.m * self.sizes / self.v))
-        return np.where(own, 1.0, -1.0) * np.sign(x)
+    @property
+    def variance(self) -> float:
+        """The variance of a coefficient around its hump."""
+        return (1.0 - self.c) * self.g * self.noise
 
-    def _prepare(self) -> None:
-        """Compute the distribution of c, and those of m and v given c, approximately.
+    @property
+    def hump(self) -> float:
+        """The distance of the humps from zero."""
+        return math.sqrt(self.c * self.g * self.noise)
 
-        Each coefficient is taken to belong to the nearer hump, so that the priors are conjugate.
-        """
-        k, total = self.sizes.size, float(self.sizes.sum())
-        self.shrunk = 1.0 + RATIO * k
-        self.mean = RATIO * total / self.shrunk
-        self.square = WEIGHT * self.centre + float(self.sizes @ self.sizes) - self.mean * total
-        log_law = LOG_PRIOR - 0.5 * np.log(self.shrunk) + 0.5 * WEIGHT * np.log(self.centre)
-        log_law -= 0.5 * (WEIGHT + k) * np.log(self.square)
-        log_law[1:] -= (k - 1) * math.log(2.0)
-        law = np.exp(log_law - log_law.max())
-        self.law = law / law.sum()
 
-    def _leap(self, rng: np.random.Generator) -> None:
-        """Propose from that distribution; the weight corrects for the other hump."""
-        c = int(rng.choice(PARTS.size, p=self.law))
-        v = float(self.square[c] / rng.chisquare(WEIGHT + self.sizes.size))
-        spread = math.sqrt(v * RATIO[c] / self.shrunk[c])
-        m = abs(float(rng.normal(self.mean[c], spread)))
-        gain = self._log_weight(m, v) - self._log_weight(self.m, self.v)
-        self._accept(m, v, gain, rng)
+class SupportModel:
+    """The model of y given one support.
 
-    def _step(self, rng: np.random.Generator) -> None:
-        """Make a step of a random walk in log m and log v."""
-        width = 2.0 / math.sqrt(WEIGHT + self.sizes.size)
-        m, v = self.m * math.exp(width * rng.normal()), self.v * math.exp(width * rng.normal())
-        gain = self._log_law(m, v) - self._log_law(self.m, self.v)
-        if m > 0.0:
-            gain += math.log(m / self.m)
-        self._accept(m, v, gain, rng)
+    Parameters
+    ----------
+    gram, b : arrays
+        Gram matrix of the support's unit columns, and their correlations with the signal.
+    total : float
+        ‖y‖².
+    n_samples : int
+        M.
+    prior : Prior
+        Its grid of g, and the probabilities of c.
+    known : float, optional
+        The noise variance if it is given, in the units of ``total``.
+    """
 
-    def _split_or_merge(self, rng: np.random.Generator) -> None:
-        """Propose two humps instead of one, or one instead of two, with the same mean square.
-
-        Of this mean square, m² is a fraction c > ½.
-        """
-        if self.m > 0.0:
-            square = self.m**2 + self.v
-            m, v, c, two = 0.0, square, self.m**2 / square, self.m
+    def __init__(
+        self,
+        gram: Floats,
+        b: Floats,
+        total: float,
+        n_samples: int,
+        prior: Prior,
+        known: float | None = None,
+    ) -> None:
+        self.prior, self.n_samples, self.known, self.total = prior, n_samples, known, total
+        values, self.vectors = np.linalg.eigh(gram) if b.size else (np.zeros(0), np.zeros((0, 0)))
+        self.values = np.maximum(values, 0.0)
+        self.b = self.vectors.T @ b
+        spread = 1.0 + prior.scales[:, None] * self.values
+        explained = prior.scales * ((1.0 / spread) @ self.b**2)
+        self.twice_energy = np.maximum(total - explained, TINY * total)
+        self.log_law = prior.log_scale - 0.5 * np.log(spread).sum(axis=1)
+        if known is None:
+            self.log_law -= 0.5 * n_samples * np.log(self.twice_energy)
         else:
-            c = 0.5 + 0.5 * rng.random()
-            m, v = math.sqrt(c * self.v), (1.0 - c) * self.v
-            two = m
-        # density of c, which is 2, over that of (m, log v): |∂(m, log v)/∂(log square, c)|
-        log_ratio = math.log(2.0) - math.log(0.5 * two / (c * (1.0 - c)))
-        gain = self._log_law(m, v) - self._log_law(self.m, self.v)
-        self._accept(m, v, gain + (log_ratio if m == 0.0 else -log_ratio), rng)
+            self.log_law -= 0.5 * self.twice_energy / known
 
-    def _accept(self, m: float, v: float, gain: float, rng: np.random.Generator) -> None:
-        admissible = m == 0.0 or m > math.sqrt(v)
-        if admissible and rng.random() < math.exp(min(0.0, gain)):
-            self.m, self.v = m, v
+    def log_evidence(self) -> float:
+        """Return log p(y | S) with one hump, up to a constant that is the same for all supports."""
+        most = float(self.log_law.max())
+        return most + math.log(float(np.exp(self.log_law - most).sum()))
 
-    def _log_weight(self, m: float, v: float) -> float:
-        if m == 0.0:
-            return 0.0
-        other = np.log1p(np.exp(-2.0 * m / v * np.append(self.sizes, self.sizes.sum())))
-        return float(other[:-1].sum() - other[-1])
+    def draw(
+        self, old: Hyperparameters, rng: np.random.Generator
+    ) -> tuple[Hyperparameters, Floats]:
+        """Make Gibbs steps for the hyperparameters; return the new ones and the coefficients."""
+        noise, g, c, signs = old
+        if c == 0.0:
+            i = _pick(self.log_law, rng)
+            g = float(self.prior.scales[i])
+            if self.known is None:
+                noise = float(self.twice_energy[i] / rng.chisquare(self.n_samples))
+        x = self._draw_coefficients(Hyperparameters(noise, g, c, signs), rng)
+        if self.prior.has_humps:
+            g, c, signs = self._draw_slab(x, noise, rng)
+            if c > 0.0 and self.known is None:
+                noise = self._move_noise(Hyperparameters(noise, g, c, signs), x, rng)
+        return Hyperparameters(noise, g, c, signs), x
 
-    def _log_law(self, m: float, v: float) -> float:
-        """Return the log density of m and log v, up to a constant."""
-        prior = LOG_PRIOR + 0.5 * WEIGHT * (np.log(self.centre / v) - self.centre / v)
-        if m > 0.0:
-            variance = v * RATIO[1:]
-            prior = prior[1:] + 0.5 * np.log(2.0 / (np.pi * variance)) - 0.5 * m**2 / variance
-        else:
-            prior = prior[:1]
-        lean = m * self.sizes / v
+    def _draw_coefficients(self, at: Hyperparameters, rng: np.random.Generator) -> Floats:
+        ridge = at.noise / at.variance
+        precision = self.values + ridge
+        mean = self.b
+        if at.c:
+            mean = mean + ridge * at.hump * (self.vectors.T @ at.signs)
+        z = rng.standard_normal(self.b.size)
+        return np.asarray(self.vectors @ (mean / precision + z * np.sqrt(at.noise / precision)))
+
+    def _draw_slab(
+        self, x: Floats, noise: float, rng: np.random.Generator
+    ) -> tuple[float, float, Floats]:
+        """Draw g and c given the coefficients and the noise, and then the signs."""
+        prior, size = self.prior, np.abs(x)
+        g = prior.scales[:, None] * noise
+        v, m = (1.0 - PARTS) * g, np.sqrt(PARTS * g)
+        lean = size * (m / v)[..., None]
         log_cosh = lean + np.log1p(np.exp(-2.0 * lean)) - math.log(2.0)
-        square = float(self.sizes @ self.sizes) + self.sizes.size * m**2
-        likelihood = float(log_cosh.sum()) - 0.5 * (square / v + self.sizes.size * math.log(v))
-        return float(np.logaddexp.reduce(prior)) + likelihood
+        square = float(size @ size) + x.size * m**2
+        log_law = log_cosh.sum(axis=-1) - 0.5 * (square / v + x.size * np.log(v))
+        log_law += prior.log_scale[:, None] + prior.log_part
+        i, j = divmod(_pick(log_law.ravel(), rng), PARTS.size)
+        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(lean[i, j]))
+        signs = np.where(own, 1.0, -1.0) * np.sign(x) if PARTS[j] else np.zeros(x.size)
+        return float(prior.scales[i]), float(PARTS[j]), signs
+
+    def _move_noise(self, at: Hyperparameters, x: Floats, rng: np.random.Generator) -> float:
+        """Move T by a random walk, given the coefficients and their humps.
+
+        With τ = 1/√T the density of log τ is τ^(M + K) exp(−½ a τ² + b τ), since the humps scale
+        with √T.
+        """
+        z = self.vectors.T @ x
+        residual = max(self.total - float((2.0 * self.b - self.values * z) @ z), TINY * self.total)
+        power = self.n_samples + x.size
+        spread = (1.0 - at.c) * at.g
+        a = residual + float(x @ x) / spread
+        b = math.sqrt(at.c * at.g) * float(at.signs @ x) / spread
+        tau = 1.0 / math.sqrt(at.noise)
+        width = 2.4 / math.sqrt(2.0 * power)
+
+        def log_density(t: float) -> float:
+            return power * math.log(t) - 0.5 * a * t * t + b * t
+
+        now = log_density(tau)
+        for _ in range(NOISE_STEPS):
+            other = tau * math.exp(width * rng.standard_normal())
+            then = log_density(other)
+            if math.log(rng.random()) < then - now:
+                tau, now = other, then
+        return 1.0 / tau**2
+
+
+def _pick(log_law: Floats, rng: np.random.Generator) -> int:
+    """Draw an index with probabilities proportional to the exponentials of ``log_law``."""
+    total = np.cumsum(np.exp(log_law - log_law.max()))
+    return int(np.searchsorted(total, rng.random() * total[-1]))

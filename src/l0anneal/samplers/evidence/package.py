@@ -1,0 +1,170 @@
+"""Make the result of evidence annealing from its chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.evidence.cooling import CROWDED
+from l0anneal.samplers.evidence.draws import Draws, find_sets
+from l0anneal.samplers.evidence.posterior import AGREE, Posterior, PosteriorChain
+from l0anneal.samplers.evidence.result import WEIGHTY, EvidenceResult, EvidenceSchedule
+from l0anneal.samplers.result import fitted
+
+__all__ = ["package"]
+
+CANDIDATES = 500  # columns that can be members of credible sets
+RARE = 1e-3  # a column with a lower probability is no candidate
+KIN = 0.5  # columns with a larger correlation can stand in for each other
+MOST_DRAWS = 4000
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+def package(
+    posterior: Posterior, schedule: EvidenceSchedule, record: dict[str, Any]
+) -> EvidenceResult:
+    """Return the result, in the caller's units and with least squares on the chosen columns."""
+    problem, best = posterior.model.problem, posterior.best
+    every = np.arange(problem.n_columns)
+    log = np.array(best.log).reshape(-1, 6)
+    log[:, 0] *= problem.unit_energy
+    shared: dict[str, Any] = {**record, "log": log, "schedule": schedule}
+    chains = posterior.counted
+    if not chains:
+        return _without_draws(posterior, shared)
+    weights = posterior.weights
+    probability = posterior.probability
+    p, first, second = (
+        np.einsum("c,cn->n", weights, [chain.average(name) for chain in chains])
+        for name in ("probability", "first", "second")
+    )
+    draws = _draws(posterior, chains, weights)
+    candidates = np.argsort(-p, kind="stable")[:CANDIDATES]
+    candidates = candidates[p[candidates] > RARE].astype(np.int64)
+    correlation = _correlation(problem, candidates)
+    size = np.bincount(np.diff(draws.start), weights=draws.weight)
+    spread = np.sqrt(np.maximum(second - first**2, 0.0))
+    arrays = {name: getattr(draws, name) for name in draws.__dataclass_fields__ if name != _WORTH}
+    return EvidenceResult(
+        **fitted(problem, _support(posterior, draws, p, candidates, correlation)),
+        **shared,
+        state=_state(posterior, chains, weights, probability),
+        inclusion_probability=p,
+        size_posterior=size,
+        averaged_coef=problem.from_unit_coef(first, every),
+        coef_std=np.abs(problem.from_unit_coef(spread, every)),
+        noise_variance=float(draws.weight @ draws.noise_variance),
+        rho=float(draws.weight @ draws.rho),
+        chain_probability=probability,
+        chain_weight=weights,
+        effective_sample_size=draws.effective_sample_size,
+        draw_arrays=arrays,
+        candidates=candidates,
+        candidate_correlation=correlation,
+    )
+
+
+_WORTH = "effective_sample_size"
+
+
+def _without_draws(posterior: Posterior, shared: dict[str, Any]) -> EvidenceResult:
+    """Return the result of a run that found an exact representation, or was stopped before a draw."""
+    problem, best = posterior.model.problem, posterior.best
+    found = best.state == "found"
+    support = best.exact if found else best.workspace.support
+    answer = fitted(problem, _independent(problem, support, support.size))
+    p = np.zeros(problem.n_columns)
+    p[answer["support"]] = 1.0
+    size = np.zeros(answer["support"].size + 1)
+    size[-1] = 1.0
+    return EvidenceResult(
+        **answer,
+        **shared,
+        state=best.state,
+        inclusion_probability=p,
+        size_posterior=size,
+        averaged_coef=answer["coef"].copy(),
+        coef_std=np.zeros(problem.n_columns),
+        noise_variance=0.0 if found else best.temperature * problem.unit_energy,
+        rho=best.rho,
+        chain_probability=p[None],
+        chain_weight=np.ones(1),
+        effective_sample_size=np.inf if found else 0.0,
+        draw_arrays={},
+        candidates=answer["support"],
+        candidate_correlation=_correlation(problem, answer["support"]),
+    )
+
+
+def _draws(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) -> Draws:
+    problem, prior = posterior.model.problem, posterior.model.prior
+    rng = np.random.default_rng(posterior.run.stream("evidence density"))
+    thin = 1 + sum(len(chain.draws) for chain in chains) // MOST_DRAWS
+    kept = [chain.draws[::thin] for chain in chains]
+    every = [draw for draws in kept for draw in draws]
+    sizes = [draw.columns.size for draw in every]
+    columns = np.concatenate([draw.columns for draw in every]).astype(np.int64)
+    unit = np.concatenate([draw.x for draw in every])
+    return Draws(
+        chain=np.repeat(np.arange(len(chains)), [len(draws) for draws in kept]),
+        weight=np.concatenate([np.full(len(d), w / len(d)) for d, w in zip(kept, weights)]),
+        start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        columns=columns,
+        coef=problem.unit_coef_factor[columns] * unit,
+        noise_variance=np.array([draw.noise for draw in every]) * problem.unit_energy,
+        rho=np.array([prior.draw_rho(k, rng) for k in sizes]),
+        signal_to_noise=np.array([draw.g for draw in every]),
+        hump=np.array([draw.c for draw in every]),
+        effective_sample_size=posterior.effective_size,
+    )
+
+
+def _correlation(problem: SparseProblem, columns: Indices) -> Floats:
+    if columns.size == 0:
+        return np.zeros((0, 0))
+    correlation = np.array([problem.gram_row(int(j))[columns] for j in columns])
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+def _support(
+    posterior: Posterior, draws: Draws, p: Floats, candidates: Indices, correlation: Floats
+) -> Indices:
+    """Return the likely columns, and the likeliest column of each group that is likely."""
+    model = posterior.model
+    if model.size is not None:
+        return _independent(model.problem, np.argsort(-p, kind="stable"), model.size)
+    sets = find_sets(draws, candidates, p[candidates], correlation, 0.5, KIN)
+    chosen = {int(found.columns[0]) for found in sets} | set(np.flatnonzero(p > 0.5).tolist())
+    order = np.array(sorted(chosen, key=lambda j: -p[j]), dtype=np.int64)
+    return _independent(model.problem, order, order.size)
+
+
+def _independent(problem: SparseProblem, order: Indices, size: int) -> Indices:
+    """Return the first ``size`` columns in the given order, without those in the span of others."""
+    workspace = Workspace(problem, size)
+    for j in order:
+        if workspace.size == size:
+            break
+        workspace.add(int(j))
+    return workspace.support
+
+
+def _state(
+    posterior: Posterior, chains: list[PosteriorChain], weights: Floats, probability: Floats
+) -> str:
+    """Judge the chains that have weight."""
+    heavy = weights > WEIGHTY
+    if np.max(np.ptp(probability[heavy], axis=0), initial=0.0) > AGREE:
+        return "disagreed"
+    likely = chains[int(np.argmax(weights))]
+    mean_size = float(np.mean([draw.columns.size for draw in likely.draws]))
+    crowded = mean_size > CROWDED * posterior.model.problem.n_samples
+    if posterior.best.state == "trapped" and crowded:
+        return "trapped"
+    return "noise"

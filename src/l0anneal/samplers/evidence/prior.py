@@ -1,0 +1,218 @@
+"""The prior of evidence annealing: a function of the problem and of the arguments alone.
+
+The model is y = A x + ξ with Gaussian noise ξ of variance T. With the columns of A scaled to unit norm:
+
+*How many columns.* Each column belongs to the support with probability ρ, and log ρ is uniform between
+`LEAST`/N and `MOST`: one column in a hundred thousand and one in two are equally likely to be the scale.
+With ρ integrated out, a support of k columns has a prior weight that depends on k alone, and the number of
+columns has a probability of about 1/k, after a fair share for none at all. Zero columns do not count.
+
+*How large the coefficients are.* A coefficient of the support has variance g T: g is the squared
+signal-to-noise ratio of one column. Its prior, on a grid, is
+
+    p(log g) ∝ 1 / ((1 + `FAINT`/g) √(1 + g/M)),
+
+which is about flat from the faintest column that data could show to one that alone explains half of y, and
+falls as 1/√g above. It is this prior that keeps the noise from vanishing where many columns could
+represent any y: to explain away the noise by chance takes a large g.
+
+*The noise.* log T is uniform. Since all else is in units of T, scaling y changes nothing, and the
+posterior is proper: whatever the support, T cannot vanish at finite g.
+
+*The shape of the slab.* Coefficients are Gaussian around zero (one hump), or Gaussian around ±m (two
+humps) if they are all of about the same size: m² = c g T and the variance is (1 − c) g T. c = 0 has
+probability .9, the other `PARTS` share the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, logsumexp
+
+from l0anneal.problem.sparse_problem import SparseProblem
+
+__all__ = ["SLABS", "DensityPrior", "Prior", "check_density"]
+
+LEAST, MOST = 0.1, 0.5  # range of ρ: LEAST/N to MOST
+SHARE = 0.08  # and to this fraction of M/N
+TAIL = 0.5
+FAINT = 10.0  # below this g a column cannot be told from noise
+GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g
+PARTS = np.array([0.0, 0.5, 0.8, 0.95])  # c: the part of the mean square that is the hump's
+SLABS = {
+    "learned": np.array([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3]),
+    "one hump": np.array([1.0, 0.0, 0.0, 0.0]),
+    "two humps": np.array([0.0, 1.0 / 3, 1.0 / 3, 1.0 / 3]),
+}
+Floats = NDArray[np.float64]
+
+
+def check_density(rho: Any, n_columns: int) -> float | tuple[float, float] | Floats | None:
+    """Return ``rho`` as None, a probability, the two numbers of a Beta law, or N probabilities."""
+    if rho is None:
+        return None
+    values = np.asarray(rho, dtype=np.float64)
+    if values.ndim == 0:
+        if not 0 < float(values) < 1:
+            raise ValueError(f"rho is a probability, strictly between 0 and 1; got {rho}")
+        return float(values)
+    if isinstance(rho, tuple) and len(rho) == 2:
+        if not all(math.isfinite(v) and v > 0 for v in rho):
+            raise ValueError(
+                f"rho is a probability or the two positive numbers of a Beta law; got {rho}"
+            )
+        return float(rho[0]), float(rho[1])
+    if values.shape != (n_columns,):
+        raise ValueError(
+            f"rho is a probability, the two numbers of a Beta law as a tuple, or a probability for each "
+            f"of the {n_columns} columns; got shape {values.shape}"
+        )
+    if not np.all((values >= 0) & (values <= 1)):
+        raise ValueError("rho of each column must be a probability, between 0 and 1")
+    return values
+
+
+class DensityPrior:
+    """The law of ρ for n exchangeable columns: log-uniform, Beta, or a fixed value."""
+
+    def __init__(self, rho: float | tuple[float, float] | None, n: int, m: int) -> None:
+        self.n, self.rho = n, rho
+        if rho is None:
+            most = min(MOST, max(1.0, SHARE * m) / n)
+            edges = np.linspace(math.log(min(LEAST / n, 0.1 * most)), math.log(most), 401)
+            self.log_rho = 0.5 * (edges[1:] + edges[:-1])
+
+    def log_weight(self, size: NDArray[np.int64]) -> Floats:
+        """Return the log prior probability of one support of each size."""
+        k = np.asarray(size, dtype=np.float64)
+        n = self.n
+        if isinstance(self.rho, float):
+            return np.asarray(k * math.log(self.rho) + (n - k) * math.log1p(-self.rho))
+        if isinstance(self.rho, tuple):
+            a, b = self.rho
+            return np.asarray(betaln(a + k, b + n - k) - betaln(a, b))
+        return np.asarray(logsumexp(self._terms(k[:, None]), axis=1)) - math.log(self.log_rho.size)
+
+    def draw(self, size: int, rng: np.random.Generator) -> float:
+        """Draw ρ given the size of the support."""
+        if isinstance(self.rho, float):
+            return self.rho
+        if isinstance(self.rho, tuple):
+            return float(rng.beta(self.rho[0] + size, self.rho[1] + self.n - size))
+        terms = self._terms(float(size))
+        law = np.exp(terms - terms.max())
+        return float(math.exp(rng.choice(self.log_rho, p=law / law.sum())))
+
+    def draw_from_prior(self, rng: np.random.Generator) -> float:
+        """Draw ρ from its prior."""
+        if isinstance(self.rho, float):
+            return self.rho
+        if isinstance(self.rho, tuple):
+            return float(rng.beta(*self.rho))
+        return float(math.exp(rng.choice(self.log_rho)))
+
+    def _terms(self, k: Any) -> Floats:
+        rho = np.exp(self.log_rho)
+        return np.asarray(k * self.log_rho + (self.n - k) * np.log1p(-rho))
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The prior of one problem.
+
+    Attributes
+    ----------
+    log_size : ndarray
+        Log prior weight of one support of k columns, for k from 0 to the largest allowed.
+    column_odds : ndarray of shape (N,)
+        Log prior odds of each column, to be added to those of the size; −∞ for a column that is never
+        chosen.
+    density : DensityPrior or None
+        The law of ρ; None if each column has a probability of its own.
+    scales, log_scale : ndarrays
+        The values of g, and the log of their prior probabilities.
+    log_part : ndarray
+        The log prior probabilities of `PARTS`.
+    """
+
+    log_size: Floats
+    column_odds: Floats
+    density: DensityPrior | None
+    scales: Floats
+    log_scale: Floats
+    log_part: Floats
+
+    @classmethod
+    def of(cls, problem: SparseProblem, rho: Any = None, slab: str = "learned") -> Prior:
+        """Return the prior of a problem; ``rho`` as returned by `check_density`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from l0anneal import SparseProblem
+        >>> prior = Prior.of(SparseProblem(np.eye(100), np.ones(100)))
+        >>> print(np.round(np.exp(prior.log_size[:3]), 5))
+        [0.29186 0.00146 0.00001]
+        """
+        n = problem.n_columns
+        usable = problem.column_norms > 0
+        column_odds = np.where(usable, 0.0, -np.inf)
+        largest = min(problem.n_samples, int(usable.sum()))
+        sizes = np.arange(largest + 1)
+        density = None
+        if isinstance(rho, np.ndarray):
+            with np.errstate(divide="ignore"):
+                column_odds = np.where(usable, np.log(rho) - np.log1p(-rho), -np.inf)
+            log_size = np.zeros(largest + 1)
+        else:
+            density = DensityPrior(rho, max(1, int(usable.sum())), problem.n_samples)
+            log_size = density.log_weight(sizes)
+        log_scale = -np.log1p(FAINT / GRID) - TAIL * np.log1p(GRID / problem.n_samples)
+        with np.errstate(divide="ignore"):
+            log_part = np.log(SLABS[slab])
+        assert column_odds.size == n
+        return cls(log_size, column_odds, density, GRID, log_scale - logsumexp(log_scale), log_part)
+
+    @property
+    def largest(self) -> int:
+        """The largest number of columns of a support."""
+        return self.log_size.size - 1
+
+    @property
+    def size_odds(self) -> Floats:
+        """Log prior odds of one more column, by size, for the kernels."""
+        return np.append(np.diff(self.log_size), -np.inf)
+
+    @property
+    def has_humps(self) -> bool:
+        """Whether the slab may have two humps."""
+        return bool(np.isfinite(self.log_part[1:]).any())
+
+    def log_weight(self, support: NDArray[np.int64]) -> float:
+        """Return the log prior weight of a support."""
+        return float(self.log_size[support.size] + self.column_odds[support].sum())
+
+    def draw_rho(self, size: int, rng: np.random.Generator) -> float:
+        """Draw ρ given the size of the support; NaN if each column has its own."""
+        return math.nan if self.density is None else self.density.draw(size, rng)
+
+    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+        """Draw a support, and the coefficients of its unit-norm columns for noise of variance 1."""
+        usable = np.flatnonzero(np.isfinite(self.column_odds))
+        while True:
+            if self.density is None:
+                p = 1.0 / (1.0 + np.exp(-self.column_odds[usable]))
+            else:
+                p = np.full(usable.size, self.density.draw_from_prior(rng))
+            support = usable[rng.random(usable.size) < p]
+            if support.size <= self.largest:
+                break
+        g = rng.choice(self.scales, p=np.exp(self.log_scale))
+        c = rng.choice(PARTS, p=np.exp(self.log_part))
+        humps = math.sqrt(c * g) * rng.choice([-1.0, 1.0], support.size)
+        return support, humps + math.sqrt((1.0 - c) * g) * rng.standard_normal(support.size)
