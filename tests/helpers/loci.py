@@ -6,7 +6,7 @@ from helpers.summary import simulated
 from l0anneal import Locus
 
 
-def loci(n_loci=4, n_columns=30):
+def loci(n_loci=3, n_columns=20):
     """Return loci with one, two or no effects, and names for their columns."""
     found = []
     for i in range(n_loci):
