@@ -20,7 +20,7 @@ TESTS = Path(__file__).parent
 WITHOUT_KERNELS = (
     "theory/",
     "cli/test_theory.py",
-    "reproduction/test_store.py",
+    "tasks/",
     "test_processes.py",
     "test_rooms.py",
 )

@@ -13,6 +13,7 @@ NEEDS = {
     "diabetes": ("pandas",),
     "dictionary_learning": ("scikit-image",),
     "ecg": ("PyWavelets",),
+    "finemapping": ("msprime",),
     "genes": ("ISLP", "pandas"),
     "hitters": ("ISLP", "pandas"),
     "patches": ("scikit-image",),

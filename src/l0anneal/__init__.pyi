@@ -11,8 +11,14 @@ from .estimators.sparse_coder import (
 )
 from .estimators.stability import StabilityResult as StabilityResult, stability as stability
 from .estimators.subset_regressor import AnnealedSubsetRegressor as AnnealedSubsetRegressor
+from .finemapping.finemap import FineMapping as FineMapping, finemap as finemap
+from .finemapping.locus import Locus as Locus
 from .problem import ensembles as ensembles
 from .problem.sparse_problem import SparseProblem as SparseProblem
+from .problem.summary_check import (
+    SummaryCheck as SummaryCheck,
+    check_summary as check_summary,
+)
 from .samplers.annealing.anneal import anneal as anneal
 from .samplers.annealing.result import AnnealResult as AnnealResult
 from .samplers.evidence.anneal import evidence_anneal as evidence_anneal

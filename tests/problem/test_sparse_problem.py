@@ -192,3 +192,69 @@ def test_a_dependent_support_of_a_gram_problem_is_refused():
 def test_bad_supports_are_refused(instance, support, message):
     with pytest.raises(ValueError, match=message):
         instance.problem.energy(support)
+
+
+def test_impossible_gram_statistics_are_refused_by_name():
+    rng = np.random.default_rng(0)
+    A, y = random_problem(rng, 30, 12)
+    G, b, energy = A.T @ A, A.T @ y, float(y @ y)
+    SparseProblem.from_gram(G, b, energy, 30)
+    explained = energy - 2 * qr_energy(A, y, range(12))
+    SparseProblem.from_gram(G, b, explained * (1 + 1e-9), 30)
+    with pytest.raises(ValueError, match=r"would explain 1\.11 times signal_energy"):
+        SparseProblem.from_gram(G, b, 0.9 * explained, 30)
+    indefinite = G - 1.3 * np.linalg.eigvalsh(G)[0] * np.eye(12)
+    norms = np.sqrt(np.diag(indefinite))
+    smallest = np.linalg.eigvalsh(indefinite / np.outer(norms, norms))[0]
+    with pytest.raises(ValueError, match=f"no negative eigenvalue.* is {smallest:.3g}: compute"):
+        SparseProblem.from_gram(indefinite, b, 10 * energy, 30)
+    dependent = A.copy()
+    dependent[:, 6:] = dependent[:, :6]
+    with pytest.raises(ValueError, match="in the range of gram; a part of the given one"):
+        SparseProblem.from_gram(dependent.T @ dependent, b, 100 * energy, 30)
+    zero = G.copy()
+    zero[3] = zero[:, 3] = 0.0
+    with pytest.raises(ValueError, match="column 3 has norm zero, but correlation"):
+        SparseProblem.from_gram(zero, b, energy, 30)
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9])
+def test_halved_or_too_small_signal_energies_are_refused(factor):
+    A, y = random_problem(np.random.default_rng(1), 20, 40)  # the columns explain all of y
+    with pytest.raises(ValueError, match="not half of it"):
+        SparseProblem.from_gram(A.T @ A, A.T @ y, factor * float(y @ y), 20)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    m=st.integers(1, 60),
+    n=st.integers(30, 50),
+    kind=st.sampled_from(
+        ["gaussian", "correlated", "badly scaled", "low rank", "duplicates", "barely independent"]
+    ),
+    precision=st.sampled_from(["double", "single", "single, stored in double", "accumulated"]),
+    signal=st.sampled_from(["noise", "in the span", "offset"]),
+)
+def test_gram_statistics_of_real_data_are_accepted(seed, m, n, kind, precision, signal):
+    """Collinear and badly scaled columns, fewer rows than columns, in double and single precision."""
+    rng = np.random.default_rng(seed)
+    A, y = random_problem(rng, m, n, kind)
+    if signal == "in the span":
+        y = A @ (rng.standard_normal(n) / np.maximum(np.linalg.norm(A, axis=0), 1e-12))
+    elif signal == "offset":
+        A, y = A + 30.0 * np.abs(A).max(axis=0), y + 1e3
+    dtype = np.float64 if precision == "double" else np.float32
+    A, y = A.astype(dtype), y.astype(dtype)
+    if precision == "accumulated":  # row by row, which is the least accurate way
+        G, b, energy = np.zeros((n, n), dtype), np.zeros(n, dtype), dtype(0)
+        for row, value in zip(A, y):
+            G += np.outer(row, row)
+            b += row * value
+            energy += value * value
+    else:
+        G, b, energy = A.T @ A, A.T @ y, y @ y
+    if precision == "single, stored in double":
+        G, b = G.astype(np.float64), b.astype(np.float64)
+    problem = SparseProblem.from_gram(G, b, energy, m)
+    assert problem.n_columns == n

@@ -9,10 +9,10 @@ import xarray as xr
 
 from helpers.tasks import ANNEAL, NOISE
 from l0anneal.reproduction import Store, Task, collect
-from l0anneal.reproduction.collect import Failure
 from l0anneal.reproduction.figures import FIGURES, sweeps_of
 from l0anneal.reproduction.report import write_report
 from l0anneal.reproduction.sweeps import tasks_of
+from l0anneal.tasks.collect import Failure
 
 NAMES = ["time", "noise-only"]  # runs on pure noise, which are short
 

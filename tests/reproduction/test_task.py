@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helpers.tasks import ANNEAL, NOISE, PLANTED, tasks
 from l0anneal.reproduction import Task
 from l0anneal.reproduction.solvers import run
-from l0anneal.reproduction.task import canonical_json
+from l0anneal.tasks.task import canonical_json
 
 plain = st.recursive(
     st.none()

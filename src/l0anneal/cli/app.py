@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from l0anneal.cli import reproduce, solve, theory
+from l0anneal.cli import finemap, reproduce, solve, theory
 from l0anneal.theory import ConvergenceError
 
 __all__ = ["app", "main"]
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 
 solve.register(app)
+finemap.register(app)
 reproduce.register(app)
 theory.register(app)
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.counts import log_choose
 from l0anneal.reproduction.solvers import instance_of
-from l0anneal.reproduction.store import Record, Store
 from l0anneal.reproduction.sweeps import Sweep
 from l0anneal.reproduction.task import Task
+from l0anneal.tasks.store import Record, Store
 
 if TYPE_CHECKING:
     from l0anneal.theory import ReplicaSymmetric

@@ -12,14 +12,14 @@ import xarray as xr
 from joblib import delayed
 
 from l0anneal.reproduction.analysis import Data, gather, summary
-from l0anneal.reproduction.collect import Failure
 from l0anneal.reproduction.drawing import save
 from l0anneal.reproduction.extra import check_extra
 from l0anneal.reproduction.figures import FIGURES, figure_names, sweeps_of
 from l0anneal.reproduction.rules import MIN_SAMPLES, Row
-from l0anneal.reproduction.store import Store
 from l0anneal.reproduction.sweeps import Sweep, tasks_of
-from l0anneal.reproduction.workers import results_of
+from l0anneal.tasks.collect import Failure
+from l0anneal.tasks.store import Store
+from l0anneal.tasks.workers import results_of
 
 __all__ = ["Report", "write_report"]
 

@@ -1,60 +1,21 @@
-"""Tasks: one run of one solver on one random instance, described by plain data."""
+"""Tasks of the reproduction: one run of one solver on one random instance."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Task", "canonical_json"]
+from l0anneal.tasks.task import StoredTask, canonical_json, digest
 
-# Raise the number when the same content comes to mean another computation: this changes all ids,
-# so that results of the earlier computation are not found.
-_FORMAT = "l0anneal.Task/1"
-
-
-def canonical_json(content: Any) -> str:
-    """Return the canonical JSON text of plain data: sorted keys, no spaces, 1.0 written as 1.
-
-    Examples
-    --------
-    >>> canonical_json({"b": 1.0, "a": [0.25, True, None]})
-    '{"a":[0.25,true,null],"b":1}'
-    """
-    return json.dumps(
-        _plain(content), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"numbers in a task must be finite; got {value}")
-        return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise ValueError(f"names in a task must be strings; got {list(value)}")
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    raise ValueError(
-        "a task must be plain data (numbers, strings, lists, mappings); got "
-        f"{type(value).__name__} {value!r}"
-    )
+__all__ = ["Task"]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Task(StoredTask):
     """One run of one solver on one random instance.
 
     Parameters
@@ -84,6 +45,8 @@ class Task:
     solver: Mapping[str, Any]
     sample: int
 
+    format = "l0anneal.Task/1"
+
     def __post_init__(self) -> None:
         for name in ("ensemble", "solver"):
             part = getattr(self, name)
@@ -95,47 +58,20 @@ class Task:
             raise ValueError(f"sample must be ≥ 0; got {self.sample}")
         _ = self.id  # content that has no JSON must fail here, not on a worker
 
-    def to_json(self) -> str:
-        """Return the canonical JSON text of the whole content."""
-        return canonical_json(
-            {
-                "format": _FORMAT,
-                "ensemble": self.ensemble,
-                "solver": self.solver,
-                "sample": self.sample,
-            }
-        )
+    def content(self) -> dict[str, Any]:
+        """Return the ensemble, the solver and the sample."""
+        return {"ensemble": self.ensemble, "solver": self.solver, "sample": self.sample}
 
     @classmethod
     def from_json(cls, text: str) -> Task:
         """Make a task from the text that `to_json` returned."""
         content = json.loads(text)
-        if not isinstance(content, dict) or content.get("format") != _FORMAT:
-            raise ValueError(f"the text is not a task of format {_FORMAT}: {text[:80]}")
+        if not isinstance(content, dict) or content.get("format") != cls.format:
+            raise ValueError(f"the text is not a task of format {cls.format}: {text[:80]}")
         return cls(content["ensemble"], content["solver"], content["sample"])
-
-    @cached_property
-    def id(self) -> str:
-        """The SHA-256 hash of the canonical JSON."""
-        return _digest(self.to_json())
-
-    @property
-    def seed(self) -> int:
-        """The seed of the solver's random stream, from the id."""
-        return int(self.id[:32], 16)
 
     @property
     def instance_seed(self) -> int:
         """The seed of the instance's random stream, from the ensemble and the sample."""
-        content = {"format": _FORMAT, "ensemble": self.ensemble, "sample": self.sample}
-        return int(_digest(canonical_json(content))[:32], 16)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Task) and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+        content = {"format": self.format, "ensemble": self.ensemble, "sample": self.sample}
+        return int(digest(canonical_json(content))[:32], 16)

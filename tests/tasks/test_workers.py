@@ -6,7 +6,7 @@ import sys
 import pytest
 from joblib import delayed
 
-from l0anneal.reproduction.workers import results_of, shield_children_from_interrupts
+from l0anneal.tasks.workers import results_of, shield_children_from_interrupts
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs signal masks")
 IS_BLOCKED = "import signal as s; print(s.SIGINT in s.pthread_sigmask(s.SIG_BLOCK, []))"

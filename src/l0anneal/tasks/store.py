@@ -10,14 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.reproduction.task import Task
+from l0anneal.tasks.task import StoredTask
 
 __all__ = ["Record", "Store"]
 
+AnyTask = TypeVar("AnyTask", bound=StoredTask)
 _STALE = 24 * 3600.0  # seconds after which the writer of a temporary file must have ended
 
 
@@ -39,7 +41,12 @@ class Store:
     Examples
     --------
     >>> import tempfile
-    >>> task = Task({"kind": "noise_only", "n_columns": 40, "alpha": 0.5}, {"kind": "omp"}, 3)
+    >>> class Half(StoredTask):
+    ...     format = "Half/1"
+    ...
+    ...     def content(self):
+    ...         return {"number": 0.5}
+    >>> task = Half()
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     store = Store(directory)
     ...     store.write(task, {"distortion": np.array(0.25)}, seconds=1.5)
@@ -50,19 +57,19 @@ class Store:
     def __init__(self, directory: str | PathLike[str]) -> None:
         self.directory = Path(directory)
 
-    def path(self, task: Task) -> Path:
+    def path(self, task: StoredTask) -> Path:
         """Return the path of the task's file, whether it exists or not."""
         return self.directory / task.id[:2] / f"{task.id}.npz"
 
-    def __contains__(self, task: Task) -> bool:
+    def __contains__(self, task: StoredTask) -> bool:
         return self.path(task).exists()
 
-    def missing(self, tasks: Iterable[Task]) -> list[Task]:
+    def missing(self, tasks: Iterable[AnyTask]) -> list[AnyTask]:
         """Return the tasks that have no file yet."""
         return [task for task in tasks if task not in self]
 
     def write(
-        self, task: Task, arrays: Mapping[str, NDArray[np.generic]], *, seconds: float
+        self, task: StoredTask, arrays: Mapping[str, NDArray[np.generic]], *, seconds: float
     ) -> None:
         """Write the file of a finished task, completely or not at all."""
         for name, values in arrays.items():
@@ -85,7 +92,7 @@ class Store:
             temporary.unlink(missing_ok=True)
             raise
 
-    def read(self, task: Task) -> Record:
+    def read(self, task: StoredTask) -> Record:
         """Read a finished task; raise KeyError if the task is not finished."""
         path = self.path(task)
         try:

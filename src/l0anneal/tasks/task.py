@@ -1,0 +1,102 @@
+"""Tasks: computations that are described by plain data, and identified by the hash of that data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = ["StoredTask", "canonical_json", "digest"]
+
+
+def canonical_json(content: Any) -> str:
+    """Return the canonical JSON text of plain data: sorted keys, no spaces, 1.0 written as 1.
+
+    Examples
+    --------
+    >>> canonical_json({"b": 1.0, "a": [0.25, True, None]})
+    '{"a":[0.25,true,null],"b":1}'
+    """
+    return json.dumps(
+        _plain(content), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+    )
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 hash of a text in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class StoredTask:
+    """The base of tasks whose results a `Store` keeps.
+
+    A subclass names its ``format`` and returns its content. Two tasks with the same format and content
+    are the same task, and have the same `id` on every machine. Raise the number in the format when the
+    same content comes to mean another computation: this changes all ids, so that results of the
+    earlier computation are not found.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Square(StoredTask):
+    ...     number: int
+    ...     format = "Square/1"
+    ...
+    ...     def content(self):
+    ...         return {"number": self.number}
+    >>> Square(3) == Square(3), Square(3).to_json()
+    (True, '{"format":"Square/1","number":3}')
+    """
+
+    format: ClassVar[str]
+
+    def content(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on, as plain data."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Return the canonical JSON text of the whole content."""
+        return canonical_json({"format": self.format, **self.content()})
+
+    @cached_property
+    def id(self) -> str:
+        """The SHA-256 hash of the canonical JSON."""
+        return digest(self.to_json())
+
+    @property
+    def seed(self) -> int:
+        """The seed of the task's random stream, from the id."""
+        return int(self.id[:32], 16)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoredTask) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"numbers in a task must be finite; got {value}")
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError(f"names in a task must be strings; got {list(value)}")
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    raise ValueError(
+        "a task must be plain data (numbers, strings, lists, mappings); got "
+        f"{type(value).__name__} {value!r}"
+    )
