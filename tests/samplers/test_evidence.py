@@ -225,3 +225,101 @@ def test_of_two_equal_columns_one_is_chosen(seed):
     support = evidence_anneal(SparseProblem(A, y), random_state=seed).support
     assert np.linalg.matrix_rank(A[:, support]) == support.size
     assert np.isin([1, 12], support).sum() == 1
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e5, 1e7])
+def test_a_dominant_column_hides_nothing(offset):
+    """A constant column and a signal with a large offset: the answer of the centred problem."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((80, 30))
+    y = A[:, [3, 7]] @ [1.0, -1.0] + rng.standard_normal(80)
+    centred = SparseProblem(A - A.mean(axis=0), y - y.mean())
+    expected = evidence_anneal(centred, random_state=0)
+    problem = SparseProblem(np.column_stack((A, np.ones(80))), y + offset)
+    result = evidence_anneal(problem, random_state=0)
+    assert result.state == expected.state == "noise"
+    np.testing.assert_array_equal(result.support, [*expected.support, 30])
+    p = result.inclusion_probability
+    assert p[30] == 1.0
+    np.testing.assert_allclose(p[:30], expected.inclusion_probability, atol=0.1)
+    assert result.noise_variance == pytest.approx(expected.noise_variance, rel=0.1)
+    assert result.averaged_coef[30] == pytest.approx(offset, abs=0.5)
+    assert result.draws.probability_of_any(np.array([30])) == pytest.approx(1.0)
+    assert [30] in [found.columns.tolist() for found in result.credible_sets()]
+
+
+def test_columns_always_included():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((80, 30))
+    y = A[:, [3, 7]] @ [1.0, -1.0] + rng.standard_normal(80)
+    problem = SparseProblem(A, y)
+    result = evidence_anneal(problem, always_include=[0, 3], random_state=0)
+    np.testing.assert_array_equal(result.support, [0, 3, 7])
+    np.testing.assert_array_equal(result.inclusion_probability[[0, 3]], 1.0)
+    x, _ = problem.least_squares([0, 3, 7])
+    np.testing.assert_allclose(result.averaged_coef[[0, 3]], x[:2], atol=0.1)
+    # the standard error of a least-squares coefficient
+    error = np.sqrt(result.noise_variance * np.diag(np.linalg.inv(A[:, [0, 3]].T @ A[:, [0, 3]])))
+    np.testing.assert_allclose(result.coef_std[[0, 3]], error, rtol=0.2)
+    fixed = evidence_anneal(problem, 3, always_include=[0], random_state=0)
+    assert fixed.support.size == 3
+    assert 0 in fixed.support
+    with pytest.raises(ValueError, match="n_nonzero counts"):
+        evidence_anneal(problem, 1, always_include=[0, 3])
+    gram = SparseProblem.from_gram(A.T @ A, A.T @ y, y @ y, 80)
+    with pytest.raises(ValueError, match="Gram"):
+        evidence_anneal(gram, always_include=[0])
+
+
+def test_zero_columns_are_never_chosen_and_change_nothing():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 20))
+    y = A[:, 3] + rng.standard_normal(60)
+    alone = evidence_anneal(SparseProblem(A, y), random_state=0)
+    more = evidence_anneal(
+        SparseProblem(np.column_stack((A, np.zeros((60, 200)))), y), random_state=0
+    )
+    assert np.all(more.inclusion_probability[20:] == 0)
+    sizes = [np.arange(r.size_posterior.size) @ r.size_posterior for r in (alone, more)]
+    assert sizes[0] == pytest.approx(sizes[1], abs=0.3)
+    only = evidence_anneal(
+        SparseProblem(np.column_stack((A, np.zeros((60, 1)))), 0 * y), random_state=0
+    )
+    assert only.support.size == 0
+
+
+def test_a_known_noise_variance_is_kept():
+    """Also if it exceeds what the signal shows."""
+    rng = np.random.default_rng(0)
+    problem = SparseProblem(rng.standard_normal((40, 20)), rng.standard_normal(40))
+    for noise in (1.0, 50.0):
+        result = evidence_anneal(problem, noise_variance=noise, random_state=0)
+        assert result.noise_variance == pytest.approx(noise)
+
+
+def test_of_duplicates_one_is_returned_at_fixed_size():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 12))
+    A[:, 5] = A[:, 2]
+    y = 3 * A[:, 2] + A[:, 8] + 0.3 * rng.standard_normal(40)
+    support = evidence_anneal(SparseProblem(A, y), 2, random_state=0).support.tolist()
+    assert support in ([2, 8], [5, 8])
+
+
+def test_noise_does_not_vanish_where_columns_abound():
+    """Any signal of 30 samples can be represented by 15 of 3000 columns, nearly."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 3000))
+    for seed in range(2):
+        result = evidence_anneal(SparseProblem(A, rng.standard_normal(30)), random_state=seed)
+        assert result.state == "noise"
+        assert result.support.size == 0
+        assert result.noise_variance > 0.3
+
+
+def test_too_few_draws_are_no_basis_for_sets(noisy):
+    result = evidence_anneal(noisy[0].problem, n_draws=50, random_state=0)
+    with pytest.raises(ValueError, match="larger n_draws"):
+        result.credible_sets()
+    with pytest.raises(ValueError, match="coverage"):
+        result.credible_sets(coverage=1.5)

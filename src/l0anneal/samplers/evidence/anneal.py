@@ -33,7 +33,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_choice, check_integer, check_positive
 from l0anneal._util.seeds import RandomState
@@ -46,12 +46,13 @@ from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.chain import Model
 from l0anneal.samplers.evidence.cooling import CoolingChain
-from l0anneal.samplers.evidence.groups import check_groups
+from l0anneal.samplers.evidence.groups import Group, check_groups
 from l0anneal.samplers.evidence.message_passing import pass_messages, set_up_flops
 from l0anneal.samplers.evidence.package import package
 from l0anneal.samplers.evidence.posterior import Posterior
 from l0anneal.samplers.evidence.prior import SLABS, Prior, check_density
 from l0anneal.samplers.evidence.proposal import Proposal
+from l0anneal.samplers.evidence.remainder import put_back, remainder_of
 from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
 from l0anneal.samplers.run import Budget, OnInterrupt, Run, RunStopped
 
@@ -76,6 +77,7 @@ def evidence_anneal(
     noise_variance: float | None = None,
     slab: str = "learned",
     groups: Sequence[Sequence[int]] | None = None,
+    always_include: ArrayLike | None = None,
     tau: int = 5,
     n_draws: int | None = None,
     max_attempts: int | None = None,
@@ -113,6 +115,9 @@ def evidence_anneal(
     groups : list of lists of column indices, optional
         Columns that enter and leave the support together, such as the dummies of one variable. A group
         counts as one column.
+    always_include : array of column indices, optional
+        Columns that are part of every support. Their coefficients have a flat prior. A column that
+        explains all but a ten-thousandth of the signal by itself is treated in the same way.
     tau : int
         Number of sweeps at each temperature of the first attempt; a sweep is N proposals. Each
         further attempt makes about twice as many.
@@ -182,14 +187,19 @@ def evidence_anneal(
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
     check_choice("slab", slab, tuple(SLABS))
+    density = check_density(rho, problem.n_columns)
     checked = check_groups(groups, problem.n_columns)
     if checked:
         if size is not None or slab == "two humps":
             raise ValueError("groups need a free number of columns and a slab of one hump")
-        if rho is not None and np.ndim(rho) == 1 and not isinstance(rho, tuple):
+        if isinstance(density, np.ndarray):
             raise ValueError("give groups or a rho for each column, not both")
         slab = "one hump"
-    prior = Prior.of(problem, check_density(rho, problem.n_columns), slab, checked)
+    included = problem.check_support(() if always_include is None else always_include)
+    if size is not None and size < included.size:
+        raise ValueError(
+            f"n_nonzero counts the {included.size} columns of always_include; got {size}"
+        )
     with Run(
         time_limit=time_limit,
         n_jobs=n_jobs,
@@ -202,7 +212,10 @@ def evidence_anneal(
             run,
             problem,
             size,
-            prior=prior,
+            rho=density,
+            slab=slab,
+            groups=checked,
+            always_include=included,
             noise_variance=noise_variance,
             tau=tau,
             n_draws=n_draws,
@@ -217,7 +230,10 @@ def evidence_anneal_in(
     problem: SparseProblem,
     size: int | None = None,
     *,
-    prior: Prior | None = None,
+    rho: Any = None,
+    slab: str = "learned",
+    groups: tuple[Group, ...] = (),
+    always_include: NDArray[np.int64] | None = None,
     noise_variance: float | None = None,
     tau: int = 5,
     n_draws: int | None = None,
@@ -226,13 +242,35 @@ def evidence_anneal_in(
     schedule: EvidenceSchedule | None = None,
 ) -> EvidenceResult:
     """Anneal inside a run that has begun, with arguments that have been checked."""
+    included = np.zeros(0, dtype=np.int64) if always_include is None else always_include
+    rest = remainder_of(problem, included) if size is None or included.size else None
+    if rest is not None:
+        place = np.full(problem.n_columns, -1)
+        place[rest.candidates] = np.arange(rest.candidates.size)
+        left = tuple(place[group][place[group] >= 0] for group in groups)
+        result = evidence_anneal_in(
+            run,
+            rest.problem,
+            None if size is None else size - rest.removed.size,
+            rho=rho[rest.candidates] if isinstance(rho, np.ndarray) else rho,
+            slab=slab,
+            groups=tuple(group for group in left if group.size > 1),
+            noise_variance=noise_variance,
+            tau=tau,
+            n_draws=n_draws,
+            max_attempts=max_attempts,
+            max_messages=max_messages,
+            schedule=schedule,
+        )
+        rng = np.random.default_rng(run.stream("evidence remainder"))
+        return put_back(result, problem, rest, rng)
     if max_attempts is None:
         max_attempts = 4 if run.time_limit is None else 10**6
     known = None
     if noise_variance is not None and problem.signal_energy:
         known = noise_variance / problem.unit_energy
     run.compile(_warm_up)
-    model = Model(problem, size, prior or Prior.of(problem), known)
+    model = Model(problem, size, Prior.of(problem, rho, slab, groups), known)
     attempts = _Attempts(run, model, schedule)
     try:
         best = attempts.seeded(max_messages) or attempts.best(tau, max_attempts)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util.counts import log_choose
 from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.chance import exact_columns
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
 from l0anneal.samplers.evidence.message_passing import Beliefs
 from l0anneal.samplers.run import Run
@@ -21,6 +21,7 @@ HOT, WINDOW, CRITICAL, COLD = 3.0, 1.0, 1e-3, 1e-9
 WINDOW_STEPS = 100  # between WINDOW and CRITICAL, where recovery is decided
 FAST = 0.6  # the factor between temperatures elsewhere
 FOUND = 0.1  # residual variance, as a fraction of T, below which an exact representation is likely
+EXACT = 2e-12  # part of the signal that an exact representation may leave
 CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be spurious
 LOSS = 10.0  # loss of log evidence at which T counts as below the noise level
 # At the noise level many small coefficients explain the data as well as a few large ones do. A
@@ -157,28 +158,20 @@ class CoolingChain(EvidenceChain):
     def fits_exactly(self, support: NDArray[np.int64]) -> bool:
         """Whether least squares on the support fits the signal exactly, and not by chance.
 
-        For a signal without structure, a residual with f degrees of freedom holds less than a
-        fraction δ of the signal with a probability of about δ^(f/2), and there are C(N, K) supports
-        to choose from. If the fit is exact, ``exact`` holds the columns that are needed.
+        If so, ``exact`` holds the columns that are needed. A signal of zeros needs none.
         """
+        if not self.problem.signal_energy:
+            self.exact = np.zeros(0, dtype=np.int64)
+            return True
         if support.size >= self.problem.n_samples:
             return False
         workspace = Workspace(self.problem, support.size)
         for j in support:
             workspace.add(int(j))  # skips a column in the span of the previous ones
-        support = workspace.support
-        n, k = self.problem.n_columns, support.size
-        x, energy = self.problem.least_squares(support)
-        fraction = 2.0 * energy / (self.problem.signal_energy or 1.0)
-        if fraction >= 2e-12:
-            return False
-        freedom = self.problem.n_samples - k
-        by_chance = 0.5 * freedom * math.log(max(fraction, 1e-28)) + log_choose(n, k)
-        if by_chance > -10.0:
-            return False
-        size = np.abs(x) * self.problem.column_norms[support]
-        self.exact = support[size > 1e-7 * np.max(size, initial=0.0)]
-        return True
+        exact = exact_columns(self.problem, workspace.support, EXACT)
+        if exact is not None:
+            self.exact = exact
+        return exact is not None
 
     def _note(self, moments: Moments, ratio: float) -> None:
         mean_size = float(np.mean(moments.sizes))
