@@ -52,7 +52,7 @@ def package(
     candidates = np.argsort(-p, kind="stable")[:CANDIDATES]
     candidates = candidates[p[candidates] > RARE].astype(np.int64)
     correlation = _correlation(problem, candidates)
-    size = np.bincount(np.diff(draws.start), weights=draws.weight)
+    size = np.bincount(np.diff(draws.start), weights=draws.weight).astype(np.float64)
     spread = np.sqrt(np.maximum(second - first**2, 0.0))
     arrays = {name: getattr(draws, name) for name in draws.__dataclass_fields__ if name != _WORTH}
     return EvidenceResult(

@@ -169,7 +169,8 @@ class PosteriorChain(EvidenceChain):
         workspace.complete()
         n, k = self.problem.n_columns, workspace.size
         inside, outside = workspace.inside_columns, workspace.outside_columns
-        T, ridge = self.temperature, self.temperature / self.slab
+        T: float | Floats = self.temperature
+        ridge = self.temperature / self.slab
         pull = ridge * self.hump
         # squared norm of each column and its correlation with the signal, given the others
         gamma, r = np.empty(n), np.empty(n)
@@ -297,7 +298,7 @@ class Posterior:
         pairs = list(zip(new, budgets))
         if n_draws is not None and replay is None:
             each = BURN_IN + -(-n_draws // len(new))
-            self.run.map(lambda pair: pair[0].sample(pair[1], each), pairs)
+            self._share(pairs, each)
             return
         turn = ROUND if self.run.time_limit is None else TURN
         for i in range(MOST_ROUNDS):
@@ -305,9 +306,8 @@ class Posterior:
                 chain.rounds.append(_Sums.empty(self.model.problem.n_columns))
             left = ROUND if i else ROUND + BURN_IN
             while left > 0:
-                n = min(turn, left)
-                self.run.map(lambda pair, n=n: pair[0].sample(pair[1], n), pairs)
-                left -= n
+                self._share(pairs, min(turn, left))
+                left -= turn
             size = self.effective_size
             enough = replay is None and size >= ENOUGH
             if enough or not any(budget.more() for budget in budgets):
@@ -315,6 +315,10 @@ class Posterior:
             if size < SLOW * sum(len(chain.draws) for chain in self.chains):
                 for chain in new:
                     chain.steps_per_draw = min(2 * chain.steps_per_draw, MOST_STEPS)
+
+    def _share(self, pairs: list[tuple[PosteriorChain, Budget]], n_steps: int) -> None:
+        """Let each chain make steps."""
+        self.run.map(lambda pair: pair[0].sample(pair[1], n_steps), pairs)
 
     # ------------------------------------------------------------ all chains together
 

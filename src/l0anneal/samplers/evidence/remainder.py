@@ -1,9 +1,9 @@
 """Columns that are part of every support: those the caller names, and those that dwarf all others.
 
-Such columns are projected out (`problem.dominant`), the posterior of what is left is sampled, and they are
-put back into its result. Their coefficients have a flat prior. A column counts as dwarfing all others if it
-leaves less than `DWARFED` of ‖y‖² by itself, such as a constant column for a signal with a large offset:
-its coefficient would otherwise set the scale of the slab, and hide every other one.
+Such columns are projected out (`problem.dominant`), the posterior of what is left is sampled, and they
+are put back into its result. Their coefficients have a flat prior. A column counts as dwarfing all
+others if it leaves less than `DWARFED` of ‖y‖² by itself, such as a constant column for a signal with a
+large offset: its coefficient would otherwise set the scale of the slab, and hide every other one.
 """
 
 from __future__ import annotations

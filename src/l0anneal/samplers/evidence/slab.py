@@ -73,7 +73,10 @@ class SupportModel:
         known: float | None = None,
     ) -> None:
         self.prior, self.n_samples, self.known, self.total = prior, n_samples, known, total
-        values, self.vectors = np.linalg.eigh(gram) if b.size else (np.zeros(0), np.zeros((0, 0)))
+        values: Floats = np.zeros(0)
+        self.vectors: Floats = np.zeros((0, 0))
+        if b.size:
+            values, self.vectors = np.linalg.eigh(gram)
         self.values = np.maximum(values, 0.0)
         self.b = self.vectors.T @ b
         spread = 1.0 + prior.scales[:, None] * self.values
