@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from l0anneal.diagnosis.verdict import Diagnosis, listed
+from l0anneal.samplers.evidence.draws import ENOUGH
 from l0anneal.samplers.evidence.result import EvidenceResult
 
 __all__ = ["judge_evidence"]
 
 DECIDED = 0.05  # probabilities within this distance of 0 or 1 count as decided
 CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be spurious
+EXTREME = 1e11  # ratio of signal to noise at which rounding decides about the rest of the signal
 MOVED = 0.25  # a column whose probability differs by more than this between chains is named
 
 
@@ -65,6 +67,24 @@ def _by_state(result: EvidenceResult) -> tuple[str, list[str], list[str]]:
                 "give what you know: noise_variance, rho, or fewer columns to choose from",
                 "if more time does not help, the data allow several answers: collect more samples",
             ],
+        )
+    if result.state == "begun":
+        return (
+            "unknown",
+            ["the run was stopped before the first draw from the posterior"],
+            ["run evidence_anneal again, with more time"],
+        )
+    if result.effective_sample_size < ENOUGH:
+        return (
+            "doubtful",
+            [cooled, f"the draws are worth {result.effective_sample_size:.0f} independent ones"],
+            [f"give more time, until the draws are worth {ENOUGH}"],
+        )
+    if result.draws is not None and np.median(result.draws.signal_to_noise) >= EXTREME:
+        return (
+            "doubtful",
+            [cooled, "one column dwarfs the others: the rest is lost to rounding"],
+            ["project this column out first: subtract the means, or use always_include"],
         )
     if result.support.size > CROWDED * result.n_samples:
         advice = ["noise can look like many columns: give more time, or the noise_variance"]

@@ -104,6 +104,8 @@ def without(problem: SparseProblem, columns: Indices) -> Remainder | None:
     dense = A[:, columns].toarray() if sparse else A[:, columns]
     Q = orthonormal_basis(np.asarray(dense, dtype=np.float64))
     others = np.setdiff1d(np.arange(problem.n_columns), columns)
+    if others.size == 0:
+        return None
     rest = projected_problem(A[:, others], y, Q, problem.n_samples - Q.shape[1])
     apart = rest.column_norms**2 > PIVOT * problem.column_norms[others] ** 2
     if not np.all(apart):

@@ -61,6 +61,7 @@ __all__ = ["evidence_anneal", "evidence_anneal_in"]
 # Number of columns at the start, as a fraction of min(M, N), in the first attempt and in later
 # ones. Starting with more columns can find planted supports that the first attempt missed.
 FIRST, LATER = 0.05, 0.4
+WIDE = 5  # columns for each sample above which fewer attempts are made
 _FOREIGN = (
     "this schedule belongs to another problem or seed; it replays only the run that it comes from"
 )
@@ -105,7 +106,8 @@ def evidence_anneal(
     rho : float, pair of floats, or array of shape (N,), optional
         Prior probability that a column matters; or the parameters (a, b) of a Beta prior on this
         probability, as a tuple; or a probability for each column, where 0 excludes a column. By default
-        it is learned: its logarithm is uniform between .1/N and ½, or .08 M/N if that is less.
+        it is learned: its logarithm is uniform, or, with a prior probability of .2, it is uniform
+        itself, both up to .9 or, if there are few samples, up to ρ with ρ log(1/ρ) = M/2N.
     noise_variance : float, optional
         The noise variance, if it is known; by default it is inferred, and its logarithm is uniform.
     slab : {"learned", "one hump", "two humps"}
@@ -117,7 +119,8 @@ def evidence_anneal(
         counts as one column.
     always_include : array of column indices, optional
         Columns that are part of every support. Their coefficients have a flat prior. A column that
-        explains all but a ten-thousandth of the signal by itself is treated in the same way.
+        explains all but a millionth of ‖y‖² by itself, such as a constant column for a signal with a
+        large offset, is treated in the same way, and so is a column with a ``rho`` of 1.
     tau : int
         Number of sweeps at each temperature of the first attempt; a sweep is N proposals. Each
         further attempt makes about twice as many.
@@ -127,9 +130,10 @@ def evidence_anneal(
         disagree, two more are run.
     max_attempts : int, optional
         The largest number of attempts, that is, of coolings from the highest temperature. By
-        default 4 or, with a time limit, as many as there is time for. The search ends with an
-        attempt that finds an exact representation, or a noise level with few columns. An attempt
-        that ends with many columns may be trapped and is followed by another, slower one.
+        default 4, or 2 if there are more than five columns for each sample, or as many as a time
+        limit has time for. The search ends with an attempt that finds an exact representation, or a
+        noise level with few columns. An attempt that ends with many columns may be trapped and is
+        followed by another, slower one.
     max_messages : int
         The largest number of steps of message passing before the first attempt. These steps are
         quick, and if there is no noise they often find the columns. They are left out if this is 0,
@@ -188,7 +192,7 @@ def evidence_anneal(
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
     check_choice("slab", slab, tuple(SLABS))
     density = check_density(rho, problem.n_columns)
-    checked = check_groups(groups, problem.n_columns)
+    checked = check_groups(groups, problem.column_norms)
     if checked:
         if size is not None or slab == "two humps":
             raise ValueError("groups need a free number of columns and a slab of one hump")
@@ -196,6 +200,21 @@ def evidence_anneal(
             raise ValueError("give groups or a rho for each column, not both")
         slab = "one hump"
     included = problem.check_support(() if always_include is None else always_include)
+    if isinstance(density, np.ndarray):
+        included = np.union1d(
+            included, np.flatnonzero((density == 1.0) & (problem.column_norms > 0))
+        )
+        allowed = np.count_nonzero((density > 0.0) & (problem.column_norms > 0))
+        if size is not None and size > allowed:
+            raise ValueError(
+                f"n_nonzero must be at most {allowed}, the number of columns with rho above 0; "
+                f"got {size}"
+            )
+    for group in checked:
+        if 0 < np.isin(group, included).sum() < group.size:
+            raise ValueError(
+                f"always_include must name all columns of a group or none; got {included}"
+            )
     if size is not None and size < included.size:
         raise ValueError(
             f"n_nonzero counts the {included.size} columns of always_include; got {size}"
@@ -243,7 +262,11 @@ def evidence_anneal_in(
 ) -> EvidenceResult:
     """Anneal inside a run that has begun, with arguments that have been checked."""
     included = np.zeros(0, dtype=np.int64) if always_include is None else always_include
-    rest = remainder_of(problem, included) if size is None or included.size else None
+    alone = np.ones(problem.n_columns, dtype=bool)
+    alone[[j for group in groups for j in group]] = False
+    if isinstance(rho, np.ndarray):
+        alone &= rho > 0.0
+    rest = remainder_of(problem, included, alone, size)
     if rest is not None:
         place = np.full(problem.n_columns, -1)
         place[rest.candidates] = np.arange(rest.candidates.size)
@@ -265,7 +288,9 @@ def evidence_anneal_in(
         rng = np.random.default_rng(run.stream("evidence remainder"))
         return put_back(result, problem, rest, rng)
     if max_attempts is None:
-        max_attempts = 4 if run.time_limit is None else 10**6
+        max_attempts = 2 if problem.n_columns > WIDE * problem.n_samples else 4
+        if run.time_limit is not None:
+            max_attempts = 10**6
     known = None
     if noise_variance is not None and problem.signal_energy:
         known = noise_variance / problem.unit_energy
@@ -278,11 +303,14 @@ def evidence_anneal_in(
         best = attempts.so_far()
     posterior = Posterior(run, model, best)
     if best.state != "found":
-        posterior.sample(
-            n_draws, attempts.ends[-1], None if schedule is None else schedule.sampling
-        )
+        replay = None
+        if schedule is not None:
+            replay = schedule.sampling
+            n_draws = None if schedule.in_rounds else sum(replay)
+        posterior.sample(n_draws, attempts.ends[-1], replay)
     attempts.budgets += posterior.budgets
-    executed = attempts.executed(tuple(budget.used for budget in posterior.budgets))
+    sampling = tuple(budget.used for budget in posterior.budgets)
+    executed = attempts.executed(sampling, in_rounds=n_draws is None)
     return package(posterior, executed, run.record(attempts.why(best)))
 
 
@@ -309,7 +337,7 @@ class _Attempts:
         self.settling: list[int] = []
         self.out_of_time = False
 
-    def executed(self, sampling: tuple[int, ...]) -> EvidenceSchedule:
+    def executed(self, sampling: tuple[int, ...], in_rounds: bool) -> EvidenceSchedule:
         """Return the schedule that replays the run."""
         return EvidenceSchedule(
             tuple(self.taus),
@@ -317,6 +345,7 @@ class _Attempts:
             tuple(self.settling),
             sampling,
             self.messages,
+            in_rounds,
         )
 
     def why(self, best: CoolingChain) -> str:

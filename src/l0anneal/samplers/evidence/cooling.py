@@ -169,9 +169,13 @@ class CoolingChain(EvidenceChain):
         for j in support:
             workspace.add(int(j))  # skips a column in the span of the previous ones
         exact = exact_columns(self.problem, workspace.support, EXACT)
-        if exact is not None:
-            self.exact = exact
-        return exact is not None
+        if exact is None:
+            return False
+        exact = self.model.prior.with_groups(exact)
+        if not self.model.prior.allows(exact) or exact.size >= self.problem.n_samples:
+            return False
+        self.exact = exact
+        return True
 
     def _note(self, moments: Moments, ratio: float) -> None:
         mean_size = float(np.mean(moments.sizes))

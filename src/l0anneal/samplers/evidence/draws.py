@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CredibleSet", "Draws", "find_sets"]
+__all__ = ["ENOUGH", "WEIGHTY", "CredibleSet", "Draws", "find_sets"]
 
 ENOUGH = 400  # effective draws that a statement about sets of columns needs
+# A chain counts as disagreeing unless its evidence is 10 nats lower. The estimate of the evidence
+# neglects that columns stand in for each other: it is up to about 1 nat too high for each such group.
+WEIGHTY = math.exp(-10.0)
 MOST_SEEDS = 200  # columns that are tried as the first of a set
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -29,8 +29,9 @@ __all__ = ["Group", "check_groups", "flip_groups"]
 Group = NDArray[np.int64]
 
 
-def check_groups(groups: Any, n_columns: int) -> tuple[Group, ...]:
-    """Return groups as arrays of column indices, or raise ValueError."""
+def check_groups(groups: Any, column_norms: NDArray[np.float64]) -> tuple[Group, ...]:
+    """Return groups as arrays of column indices without zero columns, or raise ValueError."""
+    n_columns = column_norms.size
     checked = []
     for group in () if groups is None else groups:
         columns = np.asarray(group)
@@ -44,7 +45,8 @@ def check_groups(groups: Any, n_columns: int) -> tuple[Group, ...]:
     members = np.concatenate([np.zeros(0, dtype=np.int64), *checked])
     if np.unique(members).size != members.size:
         raise ValueError("groups must not share columns, nor name a column twice")
-    return tuple(checked)
+    usable = (group[column_norms[group] > 0] for group in checked)
+    return tuple(group for group in usable if group.size > 1)
 
 
 def flip_groups(chain: EvidenceChain, rng: np.random.Generator) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.engine.workspace import Workspace
+from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.cooling import CROWDED
-from l0anneal.samplers.evidence.draws import Draws, find_sets
+from l0anneal.samplers.evidence.draws import WEIGHTY, Draws, find_sets
 from l0anneal.samplers.evidence.posterior import AGREE, Posterior, PosteriorChain
-from l0anneal.samplers.evidence.result import WEIGHTY, EvidenceResult, EvidenceSchedule
+from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
 from l0anneal.samplers.result import fitted
 
 __all__ = ["package"]
@@ -83,14 +84,19 @@ def _without_draws(posterior: Posterior, shared: dict[str, Any]) -> EvidenceResu
     found = best.state == "found"
     support = best.exact if found else best.workspace.support
     answer = fitted(problem, _independent(problem, support, support.size))
-    p = np.zeros(problem.n_columns)
-    p[answer["support"]] = 1.0
+    candidates, p = answer["support"], np.full(problem.n_columns, np.nan)
+    if found:
+        twins = [_twins(problem, int(j)) for j in answer["support"]]
+        p[:] = 0.0
+        for columns in twins:
+            p[columns] = 1.0 / columns.size
+        candidates = np.concatenate([answer["support"][:0], *twins])
     size = np.zeros(answer["support"].size + 1)
     size[-1] = 1.0
     return EvidenceResult(
         **answer,
         **shared,
-        state=best.state,
+        state="found" if found else "begun",
         inclusion_probability=p,
         size_posterior=size,
         averaged_coef=answer["coef"].copy(),
@@ -101,9 +107,16 @@ def _without_draws(posterior: Posterior, shared: dict[str, Any]) -> EvidenceResu
         chain_weight=np.ones(1),
         effective_sample_size=np.inf if found else 0.0,
         draw_arrays={},
-        candidates=answer["support"],
-        candidate_correlation=_correlation(problem, answer["support"]),
+        candidates=candidates,
+        candidate_correlation=_correlation(problem, candidates),
     )
+
+
+def _twins(problem: SparseProblem, j: int) -> Indices:
+    """Return column j, and the columns that are the same up to their scale."""
+    equal = np.abs(problem.gram_row(j)) > 1.0 - PIVOT
+    equal[j] = False
+    return np.append(j, np.flatnonzero(equal))
 
 
 def _draws(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) -> Draws:
@@ -113,6 +126,7 @@ def _draws(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) 
     kept = [chain.draws[::thin] for chain in chains]
     every = [draw for draws in kept for draw in draws]
     sizes = [draw.columns.size for draw in every]
+    units = [prior.n_units(draw.columns) for draw in every]
     columns = np.concatenate([draw.columns for draw in every]).astype(np.int64)
     unit = np.concatenate([draw.x for draw in every])
     return Draws(
@@ -122,10 +136,10 @@ def _draws(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) 
         columns=columns,
         coef=problem.unit_coef_factor[columns] * unit,
         noise_variance=np.array([draw.noise for draw in every]) * problem.unit_energy,
-        rho=np.array([prior.draw_rho(k, rng) for k in sizes]),
+        rho=np.array([prior.draw_rho(k, rng) for k in units]),
         signal_to_noise=np.array([draw.g for draw in every]),
         hump=np.array([draw.c for draw in every]),
-        effective_sample_size=posterior.effective_size,
+        effective_sample_size=min(posterior.effective_size, float(len(every))),
     )
 
 

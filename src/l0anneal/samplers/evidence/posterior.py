@@ -24,11 +24,12 @@ from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.autocorrelation import autocorrelation_time
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
 from l0anneal.samplers.evidence.cooling import CoolingChain
+from l0anneal.samplers.evidence.draws import WEIGHTY
 from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.slab import Hyperparameters
 from l0anneal.samplers.run import Budget, Run, RunStopped
 
-__all__ = ["Draw", "Posterior", "PosteriorChain"]
+__all__ = ["AGREE", "Draw", "Posterior", "PosteriorChain"]
 
 BURN_IN = 40  # steps of a chain that are not counted
 PROPOSALS = 800  # between two draws of the hyperparameters
@@ -100,8 +101,9 @@ class PosteriorChain(EvidenceChain):
             np.flatnonzero(np.isfinite(self.column_odds))
         )
         if isinstance(start, CoolingChain):
-            for j in start.workspace.support:
-                if self.n_inside < max(self.largest, model.size or 0):
+            for j in start.workspace.support:  # groups enter by their own moves
+                room = self.n_inside < max(self.largest, model.size or 0)
+                if room and np.isfinite(self.column_odds[j]):
                     self._begin_with(int(j))
         elif model.size is not None:
             self.workspace.fill(model.size, usable)
@@ -273,11 +275,16 @@ class Posterior:
         return new
 
     def sample(self, n_draws: int | None, end: float, replay: tuple[int, ...] | None) -> None:
-        """Sample until the error is small, or a number of draws in all, or until the time is up."""
+        """Sample until the error is small, or a number of draws in all, or until the time is up.
+
+        With ``replay``, the steps of each chain of an earlier run, ``n_draws`` only tells whether that
+        run had been given a number.
+        """
         starts: list[CoolingChain | str] = [self.best, "empty"]
         with suppress(RunStopped):
             self._sample(starts, n_draws, end, None if replay is None else replay[:2])
-            again = self.disagreement > AGREE and n_draws is None and self.run.now() < end
+            differ = np.max(np.ptp(self.probability, axis=0), initial=0.0) > AGREE
+            again = differ and n_draws is None and self.run.now() < end
             if again if replay is None else len(replay) > 2:
                 more: list[CoolingChain | str] = ["dense", "empty"]
                 self._sample(more, None, end, None if replay is None else replay[2:])
@@ -296,9 +303,8 @@ class Posterior:
         ]
         self.budgets += budgets
         pairs = list(zip(new, budgets))
-        if n_draws is not None and replay is None:
-            each = BURN_IN + -(-n_draws // len(new))
-            self._share(pairs, each)
+        if n_draws is not None:
+            self._share(pairs, max(replay) if replay else BURN_IN + -(-n_draws // len(new)))
             return
         turn = ROUND if self.run.time_limit is None else TURN
         for i in range(MOST_ROUNDS):
@@ -346,7 +352,7 @@ class Posterior:
     @property
     def disagreement(self) -> float:
         """The largest difference in a column's probability between chains that have weight."""
-        p = self.probability[self.weights > 0.02]
+        p = self.probability[self.weights > WEIGHTY]
         return float(np.max(np.ptp(p, axis=0), initial=0.0))
 
     @property
@@ -359,6 +365,6 @@ class Posterior:
         order = np.argsort(-p * (1.0 - p), kind="stable")[:UNCERTAIN]
         uncertain = order[(p[order] > 0.02) & (p[order] < 0.98)]
         sizes = np.array([chain.effective_size(uncertain) for chain in counted])
-        if np.any((sizes == 0) & (weights > 0.02)):
+        if np.any((sizes == 0) & (weights > WEIGHTY)):
             return 0.0
         return float(1.0 / np.sum(weights**2 / np.maximum(sizes, 1e-9)))

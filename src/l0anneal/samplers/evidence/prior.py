@@ -2,11 +2,12 @@
 
 The model is y = A x + ξ with Gaussian noise ξ of variance T. With the columns of A scaled to unit norm:
 
-*How many columns.* Each column belongs to the support with probability ρ, and log ρ is uniform between
-`LEAST`/N and `MOST`, or `SHARE` M/N if that is less: data can only show that more columns matter if
-there are many more samples than that. With ρ integrated out, a support of k columns has a prior weight
-that depends on k alone, and the number of columns has a probability of about 1/k, after a fair share
-for none at all. Zero columns do not count.
+*How many columns.* Each column belongs to the support with probability ρ. With probability .8, log ρ
+is uniform between `LEAST`/N and ρ_max, so that all orders of magnitude have the same chance; with
+probability .2, ρ is uniform between 0 and ρ_max, so that dense supports have one, too. ρ_max is `MOST`, or less where samples
+are few: to name k of N columns takes about k log(N/k) nats, and M samples provide about M/2 at a
+signal-to-noise ratio of order one, so that ρ_max log(1/ρ_max) = M/2N. With ρ integrated out, a support
+of k columns has a prior weight that depends on k alone. Zero columns do not count.
 
 *How large the coefficients are.* A coefficient of the support has variance g T: g is the squared
 signal-to-noise ratio of one column. Its prior, on a grid, is
@@ -33,14 +34,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln, lambertw, logsumexp
 
 from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["SLABS", "DensityPrior", "Prior", "check_density"]
 
-LEAST, MOST = 0.1, 0.5  # range of ρ: LEAST/N to MOST
-SHARE = 0.08  # or to this fraction of M/N, if that is less
+LEAST, MOST = 0.1, 0.9  # range of ρ: LEAST/N to MOST
+POINTS = 320, 80  # of the grid of ρ: uniform in log ρ, and uniform in ρ
 FAINT = 10.0  # below this g a column cannot be told from noise
 GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])  # c: the part of the mean square that is the hump's
@@ -78,14 +79,16 @@ def check_density(rho: Any, n_columns: int) -> float | tuple[float, float] | Flo
 
 
 class DensityPrior:
-    """The law of ρ for n exchangeable columns: log-uniform, Beta, or a fixed value."""
+    """The law of ρ for n exchangeable columns: the default, Beta, or a fixed value."""
 
     def __init__(self, rho: float | tuple[float, float] | None, n: int, m: int) -> None:
         self.n, self.rho = n, rho
         if rho is None:
-            most = min(MOST, max(1.0, SHARE * m) / n)
-            edges = np.linspace(math.log(min(LEAST / n, 0.1 * most)), math.log(most), 401)
-            self.log_rho = 0.5 * (edges[1:] + edges[:-1])
+            most = _most(n, m)
+            least = min(LEAST / n, 0.1 * most)
+            in_log, in_rho = ((np.arange(n) + 0.5) / n for n in POINTS)
+            log_uniform = math.log(least) + in_log * math.log(most / least)
+            self.log_rho = np.append(log_uniform, np.log(in_rho * most))
 
     def log_weight(self, size: NDArray[np.int64]) -> Floats:
         """Return the log prior probability of one support of each size."""
@@ -119,6 +122,14 @@ class DensityPrior:
     def _terms(self, k: Any) -> Floats:
         rho = np.exp(self.log_rho)
         return np.asarray(k * self.log_rho + (self.n - k) * np.log1p(-rho))
+
+
+def _most(n: int, m: int) -> float:
+    """Return the largest ρ that m samples can show in n columns: ρ log(1/ρ) = m/2n, or `MOST`."""
+    share = 0.5 * m / n
+    if share >= math.exp(-1.0):  # the largest value of ρ log(1/ρ)
+        return MOST
+    return max(1.0 / n, math.exp(float(lambertw(-share, -1).real)))
 
 
 @dataclass(frozen=True)
@@ -169,8 +180,8 @@ class Prior:
         >>> import numpy as np
         >>> from l0anneal import SparseProblem
         >>> prior = Prior.of(SparseProblem(np.eye(100), np.ones(100)))
-        >>> print(np.round(np.exp(prior.log_size[:3]), 5))
-        [0.29186 0.00146 0.00001]
+        >>> print(np.round(np.exp(prior.log_size[:2]), 4))
+        [0.2159 0.0011]
         """
         usable = problem.column_norms > 0
         column_odds = np.where(usable, 0.0, -np.inf)
@@ -206,12 +217,30 @@ class Prior:
 
     def log_weight(self, support: NDArray[np.int64]) -> float:
         """Return the log prior weight of a support, which has whole groups or none of them."""
-        if not self.groups:
-            return float(self.log_size[support.size] + self.column_odds[support].sum())
-        members = np.concatenate(self.groups)
-        alone = support[~np.isin(support, members)]
+        alone = self._alone(support)
+        return float(self.log_size[self.n_units(support)] + self.column_odds[alone].sum())
+
+    def n_units(self, support: NDArray[np.int64]) -> int:
+        """Return the number of columns of a support, a group counting as one."""
         n_groups = sum(int(group[0] in support) for group in self.groups)
-        return float(self.log_size[alone.size + n_groups] + self.column_odds[alone].sum())
+        return self._alone(support).size + n_groups
+
+    def with_groups(self, support: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a support with all columns of the groups that it has any column of."""
+        for group in self.groups:
+            if np.isin(group, support).any():
+                support = np.union1d(support, group)
+        return support
+
+    def allows(self, support: NDArray[np.int64]) -> bool:
+        """Return whether the prior weight of each column of a support is positive."""
+        return bool(np.all(np.isfinite(self.column_odds[self._alone(support)])))
+
+    def _alone(self, support: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the columns of a support that belong to no group."""
+        if not self.groups:
+            return support
+        return support[~np.isin(support, np.concatenate(self.groups))]
 
     @property
     def fixed_rho(self) -> float | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.samplers.evidence.draws import ENOUGH, CredibleSet, Draws, find_sets
+from l0anneal.samplers.evidence.draws import ENOUGH, WEIGHTY, CredibleSet, Draws, find_sets
 from l0anneal.samplers.result import Result
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ _STATES = {
     "found": "the residual vanishes with fewer columns than samples: an exact representation",
     "noise": "cooled to the noise level; all chains agree there",
     "disagreed": "the chains found different columns: the probabilities are uncertain",
+    "begun": "stopped before the first draw: there are no probabilities",
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
-WEIGHTY = 0.02  # a chain with less weight does not count as disagreeing
 Floats = NDArray[np.float64]
 
 
@@ -44,6 +44,8 @@ class EvidenceSchedule:
         Draws from the posterior that were counted, by chain.
     messages : int
         Steps of message passing before the first attempt.
+    in_rounds : bool
+        Whether the number of draws was found on the way, in rounds, and not given.
     """
 
     tau: tuple[int, ...]
@@ -51,6 +53,7 @@ class EvidenceSchedule:
     settling: tuple[int, ...]
     sampling: tuple[int, ...]
     messages: int = 0
+    in_rounds: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `from_dict` is the exact inverse."""
@@ -90,11 +93,12 @@ class EvidenceResult(Result):
     noise_variance, rho : float
         The noise variance and the prior probability of a column, as inferred or as given. ρ is NaN
         if each column was given its own.
-    state : {"found", "noise", "disagreed", "trapped"}
+    state : {"found", "noise", "disagreed", "trapped", "begun"}
         found: an exact representation, which is not to be had by chance. noise: the chains agree on
         a noise level and on the columns. disagreed: they do not, and the probabilities are a
         compromise, weighed by the evidence of each chain. trapped: slower searches keep finding a
-        lower noise level with many columns; do not trust any.
+        lower noise level with many columns; do not trust any. begun: the run was stopped before the
+        first draw, and the probabilities are NaN.
     chain_probability : ndarray of shape (chains, N)
         Inclusion probabilities of each chain by itself.
     chain_weight : ndarray
@@ -173,8 +177,14 @@ class EvidenceResult(Result):
         for name, value in (("coverage", coverage), ("min_purity", min_purity)):
             if not 0.0 < value <= 1.0:
                 raise ValueError(f"{name} must be above 0 and at most 1; got {value}")
-        if self.draws is None:
-            return [CredibleSet(np.array([j]), 1.0, 1.0, np.ones(1)) for j in self.support.tolist()]
+        if self.draws is None and self.state == "found":
+            return self._exact_sets()
+        if self.draws is None or self.state in ("disagreed", "trapped"):
+            why = "there are no draws yet" if self.draws is None else f"the state is {self.state}"
+            raise ValueError(
+                f"credible sets need draws from the posterior on which all chains agree; {why}: give "
+                "evidence_anneal more time, or what you know (noise_variance, rho)"
+            )
         self.draws.check("credible sets")
         return find_sets(
             self.draws,
@@ -184,6 +194,15 @@ class EvidenceResult(Result):
             coverage,
             min_purity,
         )
+
+    def _exact_sets(self) -> list[CredibleSet]:
+        """Return the columns of an exact representation, each with those that are equal to it."""
+        sets, p = [], self.inclusion_probability[self.candidates]
+        for j in self.support:
+            row = self.candidate_correlation[int(np.flatnonzero(self.candidates == j)[0])]
+            equal = np.abs(row) > 1.0 - 1e-6
+            sets.append(CredibleSet(self.candidates[equal], 1.0, 1.0, p[equal]))
+        return sets
 
     @property
     def attempts(self) -> int:
@@ -225,7 +244,8 @@ class EvidenceResult(Result):
 
     def likely_sets(self) -> list[CredibleSet]:
         """Return the credible sets, or none if there are too few draws to tell."""
-        return self.credible_sets() if self.effective_sample_size >= ENOUGH else []
+        sure = self.state in ("found", "noise") and self.effective_sample_size >= ENOUGH
+        return self.credible_sets() if sure else []
 
     def _lines(self) -> list[tuple[str, str]]:
         order = np.argsort(-self.inclusion_probability, kind="stable")

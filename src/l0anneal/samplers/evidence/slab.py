@@ -8,6 +8,9 @@ c_i = v_iᵀb and a slab of one hump, the coefficients and the noise variance T 
 
 and T given g is 2 E_g/χ²(M). With two humps, g and the part c of the humps are drawn given the
 coefficients.
+
+A small ridge T/σ² could make the support inadmissible (`problem.admissibility`). Such values of g have
+no weight, so that a column that can leave can also enter again.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.evidence.prior import PARTS, Prior
 
 __all__ = ["Hyperparameters", "SupportModel"]
@@ -87,6 +91,21 @@ class SupportModel:
             self.log_law -= 0.5 * n_samples * np.log(self.twice_energy)
         else:
             self.log_law -= 0.5 * self.twice_energy / known
+        self.log_law[~self._admissible(1.0 / prior.scales)] = -np.inf
+
+    def _admissible(self, ridges: Floats) -> NDArray[np.bool_]:
+        """Return whether the support is admissible at each ridge."""
+        least = float(self.values.min(initial=1.0))
+        fine: NDArray[np.bool_] = ridges + least > 2.0 * PIVOT * (1.0 + ridges)
+        for i in np.argwhere(~fine):
+            ridge = ridges[tuple(i)]
+            inverse = (self.vectors**2) @ (1.0 / np.maximum(self.values + ridge, 1e-300))
+            fine[tuple(i)] = np.max(inverse) * PIVOT * (1.0 + ridge) < 1.0
+        if not fine.any():
+            fine[np.unravel_index(np.argmax(ridges), ridges.shape)] = (
+                True  # the most admissible one
+            )
+        return fine
 
     def log_evidence(self) -> float:
         """Return log p(y | S) with one hump, up to a constant that is the same for all supports."""
@@ -131,6 +150,7 @@ class SupportModel:
         square = float(size @ size) + x.size * m**2
         log_law = log_cosh.sum(axis=-1) - 0.5 * (square / v + x.size * np.log(v))
         log_law += prior.log_scale[:, None] + prior.log_part
+        log_law[~self._admissible(noise / v)] = -np.inf
         i, j = divmod(_pick(log_law.ravel(), rng), PARTS.size)
         own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(lean[i, j]))
         signs = np.where(own, 1.0, -1.0) * np.sign(x) if PARTS[j] else np.zeros(x.size)
