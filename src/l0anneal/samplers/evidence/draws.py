@@ -179,7 +179,7 @@ def find_sets(
             covered |= inside[:, j]
             open_ &= alike[j]
             open_[j] = False
-        total = float(draws.weight @ covered)
+        total = min(float(draws.weight @ covered), 1.0)
         if total < coverage:
             continue
         free[members] = False

@@ -4,10 +4,10 @@ The model is y = A x + ξ with Gaussian noise ξ of variance T. With the columns
 
 *How many columns.* Each column belongs to the support with probability ρ. With probability .8, log ρ
 is uniform between `LEAST`/N and ρ_max, so that all orders of magnitude have the same chance; with
-probability .2, ρ is uniform between 0 and ρ_max, so that dense supports have one, too. ρ_max is `MOST`, or less where samples
-are few: to name k of N columns takes about k log(N/k) nats, and M samples provide about M/2 at a
-signal-to-noise ratio of order one, so that ρ_max log(1/ρ_max) = M/2N. With ρ integrated out, a support
-of k columns has a prior weight that depends on k alone. Zero columns do not count.
+probability .2, ρ is uniform between 0 and ρ_max, so that dense supports have one, too. ρ_max is `MOST`,
+or less where samples are few: to name k of N columns takes about k log(N/k) nats, and M samples provide
+about M/2 at a signal-to-noise ratio of order one, so that ρ_max log(1/ρ_max) = M/2N. With ρ integrated
+out, a support of k columns has a prior weight that depends on k alone. Zero columns do not count.
 
 *How large the coefficients are.* A coefficient of the support has variance g T: g is the squared
 signal-to-noise ratio of one column. Its prior, on a grid, is
