@@ -167,8 +167,6 @@ def _read_frame(path: Path, suffix: str) -> Table:
         frame = getattr(pandas, reader)(path)
     except ImportError:
         raise ValueError(f"{install}, or save the table as .csv") from None
-    except OSError:
-        raise
     except Exception as error:  # each reader fails on a damaged file in its own way
         raise ValueError(f"{path}: not a readable {suffix} file ({error})") from error
     if frame.index.name is not None and frame.index.name not in frame.columns:

@@ -87,8 +87,9 @@ class TableDesign:
         missing = [part.name for part in self.parts if part.name not in table.names]
         if missing:
             raise ValueError(
-                f"{table.source} has no column {listed(missing)}, which the fit needs: add it, or "
-                f"fit again without it ({option('drop', ','.join(missing))})"
+                f"{table.source} needs the columns of the fit, but has no {listed(missing)}: add "
+                f"{'it' if len(missing) == 1 else 'them'}, or fit again without "
+                f"({option('drop', missing[0] if len(missing) == 1 else 'NAMES')})"
             )
         return np.column_stack([new_values(table, part) for part in self.parts])
 
