@@ -74,7 +74,8 @@ def centre(A: Any, y: Floats, intercept: bool, weights: ArrayLike | None = None)
         A, y = _without_rounding(A - means, A), _without_rounding((y - mean)[:, None], y[:, None])
         y = y[:, 0]
     if roots is not None:
-        A = scipy.sparse.diags_array(roots) @ A if sparse else roots[:, None] * A
+        scaled = scipy.sparse.diags_array(roots) @ A if sparse else roots[:, None] * A
+        A = scipy.sparse.csc_array(scaled) if sparse else scaled
         y = roots * y
     return Centred(A, y, means, mean, max(1, round(n) - int(intercept)))
 
