@@ -193,7 +193,7 @@ class SparseProblem:
         >>> from l0anneal import SparseProblem, solve
         >>> rng = np.random.default_rng(0)
         >>> houses = {"rooms": rng.integers(1, 7, 80), "age": rng.uniform(0, 99, 80)}
-        >>> houses["price"] = 20 + 35 * houses["rooms"] + rng.standard_normal(80)
+        >>> houses["price"] = 20 + 35 * houses["rooms"] + 0.1 * rng.standard_normal(80)
         >>> result = solve(SparseProblem.from_table(houses, "price"), random_state=0)
         >>> [result.feature_names[j] for j in result.support], round(result.intercept)
         (['rooms'], 20)

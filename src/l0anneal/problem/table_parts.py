@@ -41,12 +41,14 @@ class Part(NamedTuple):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns that become of it."""
         if self.levels is None:
             return (self.name,)
         return tuple(f"{self.name}={level}" for level in self.levels)
 
 
 def dummies(name: str, column: Column, full: bool) -> Part:
+    """Return a text column as dummies, one for each word but the most frequent one, or for all."""
     levels = sorted({NO_WORD if value is None else str(value) for value in column})
     if full:
         return Part(name, None, tuple(levels), None)
@@ -56,6 +58,7 @@ def dummies(name: str, column: Column, full: bool) -> Part:
 
 
 def filling(column: Column, impute: str | None) -> float | None:
+    """Return the number that replaces the missing ones of a column."""
     if impute is None:
         return None
     return float(np.nanmedian(column) if impute == "median" else np.nanmean(column))
@@ -101,6 +104,7 @@ def new_values(table: Table, part: Part) -> Floats:
 
 
 def check_finite(name: str, values: Column) -> None:
+    """Raise ValueError if a column has infinite values."""
     n = int(np.isinf(values).sum())
     if n:
         raise ValueError(
@@ -121,13 +125,16 @@ def in_words(column: Column) -> str:
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:
+    """Return names in quotes, at most four of them."""
     return shortened([repr(name) for name in names], most)
 
 
 def shortened(words: list[str], most: int = 4) -> str:
+    """Return words with commas between them, and how many more there are."""
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
 
 
 def count(n: int, one: str, several: str) -> str:
+    """Return a number with its noun in the singular or the plural."""
     return f"{n} {one if n == 1 else several}"
