@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 from joblib import effective_n_jobs
 
+from l0anneal._util.advice import option
 from l0anneal._util.seeds import RandomState
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.anneal import evidence_anneal
@@ -29,7 +32,9 @@ def solve(
 ) -> KickResult | EvidenceResult:
     """Find the best columns for a signal, with a sampler and settings that suit the problem.
 
-    No intercept is fitted: subtract the means of the columns and of the signal if you need one.
+    An intercept is fitted if the problem has one (``SparseProblem(A, y, intercept=True)``, or
+    `SparseProblem.from_table`). A warning says so if there is none and a constant would explain most
+    of the signal.
 
     Parameters
     ----------
@@ -73,9 +78,18 @@ def solve(
     >>> solve(SparseProblem(A, y), 2, time_limit=0.2, random_state=0).support
     array([ 5, 50])
     """
+    share = problem.lacks_intercept()
+    if share:
+        warnings.warn(
+            f"a constant explains {100 * min(share, 0.999):.3g} % of the signal's square, but no "
+            "intercept is fitted, and other columns may be chosen to make up for it: give the problem "
+            f"{option('intercept')} or, if there must be none, {option('intercept', False)}",
+            stacklevel=2,
+        )
     if n_nonzero is None:
         return evidence_anneal(
             problem,
+            groups=problem.groups or None,
             time_limit=time_limit,
             n_jobs=n_jobs,
             random_state=random_state,

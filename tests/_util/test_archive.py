@@ -36,9 +36,10 @@ def example():
     )
 
 
-def test_every_kind_of_field_survives(example, tmp_path):
-    archive.save(example, tmp_path / "file.npz")
-    loaded = archive.load(Example, tmp_path / "file.npz")
+@pytest.mark.parametrize("name", ["file.npz", "file.json"])
+def test_every_kind_of_field_survives(example, tmp_path, name):
+    archive.save(example, tmp_path / name)
+    loaded = archive.load(Example, tmp_path / name)
     assert loaded.array.dtype == np.int32
     np.testing.assert_array_equal(loaded.array, example.array)
     assert list(loaded.by_name) == ["a", "b"]
@@ -48,6 +49,24 @@ def test_every_kind_of_field_survives(example, tmp_path):
     assert loaded.schedule == example.schedule
     assert loaded.nothing is None
     assert (loaded.number, loaded.text) == (example.number, "ε")
+    assert loaded.by_name["b"].shape == (0, 3)
+
+
+@dataclass
+class Newer(Example):
+    added: float = 7.0
+
+
+def test_a_file_without_a_newer_field_gets_its_default(example, tmp_path):
+    Newer.__name__ = "Example"
+    archive.save(example, tmp_path / "file.json")
+    assert archive.load(Newer, tmp_path / "file.json").added == 7.0
+
+
+def test_a_damaged_text_is_refused(tmp_path):
+    (tmp_path / "file.json").write_text('{"format": "l0anneal.Example/2"')
+    with pytest.raises(ValueError, match="is not a saved Example: it is no intact"):
+        archive.load(Example, tmp_path / "file.json")
 
 
 def rewrite(path, **changes):

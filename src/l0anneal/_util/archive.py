@@ -1,4 +1,8 @@
-"""Save a dataclass as arrays and a JSON header in an ``.npz`` file, and load it; no pickles."""
+"""Save a dataclass in an ``.npz`` file or as text in a ``.json`` file, and load it; no pickles.
+
+Both have the same content: a header of plain data, and arrays by name. JSON writes every float with
+the digits that give the same float again, so that both are exact.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import json
 import types
 import typing
 import zipfile
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +24,7 @@ Saved = TypeVar("Saved")
 
 
 def save(record: Any, path: str | PathLike[str]) -> None:
-    """Write a dataclass to a file; `load` returns an equal one, bit for bit.
+    """Write a dataclass to a file, as text if its suffix is ``.json``; `load` is the exact inverse.
 
     Fields may be arrays, mappings or tuples of arrays, objects with ``to_dict`` and ``from_dict``,
     and anything that JSON can represent.
@@ -40,6 +45,9 @@ def save(record: Any, path: str | PathLike[str]) -> None:
             header[name] = value.to_dict()
         else:
             header[name] = value
+    if Path(path).suffix.lower() == ".json":
+        Path(path).write_text(_as_text(header, arrays), encoding="utf-8")
+        return
     with open(path, "wb") as file:
         np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
 
@@ -47,12 +55,15 @@ def save(record: Any, path: str | PathLike[str]) -> None:
 def load(kind: type[Saved], path: str | PathLike[str]) -> Saved:
     """Read a dataclass of the given kind that `save` wrote, or raise ValueError."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"])) if "header" in file else {}
-            arrays = {name: file[name] for name in file if name != "header"}
-    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        if Path(path).suffix.lower() == ".json":
+            header, arrays = _from_text(Path(path).read_text(encoding="utf-8"))
+        else:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(str(file["header"])) if "header" in file else {}
+                arrays = {name: file[name] for name in file if name != "header"}
+    except (ValueError, TypeError, KeyError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{path} is not a saved {kind.__name__}: it is no intact .npz file ({error})"
+            f"{path} is not a saved {kind.__name__}: it is no intact .npz or .json file ({error})"
         ) from error
     _check_format(kind.__name__, str(header.get("format", "")), path)
     types_of = typing.get_type_hints(kind)
@@ -60,6 +71,8 @@ def load(kind: type[Saved], path: str | PathLike[str]) -> Saved:
     for field in fields(kind):  # type: ignore[arg-type]
         name, value = field.name, header.get(field.name)
         if name not in header and name not in arrays:
+            if field.default is not MISSING:  # a field that earlier versions did not have
+                continue
             raise ValueError(f"{path} is not a saved {kind.__name__}: it has no {name}")
         expected = _not_none(types_of[name])
         origin = typing.get_origin(expected) or expected
@@ -75,6 +88,27 @@ def load(kind: type[Saved], path: str | PathLike[str]) -> Saved:
             value = tuple(value)
         values[name] = value
     return kind(**values)
+
+
+def _as_text(header: dict[str, Any], arrays: dict[str, Any]) -> str:
+    """Return header and arrays as JSON, with one line for each field."""
+    plain = {
+        name: {"dtype": str(array.dtype), "shape": array.shape, "values": array.ravel().tolist()}
+        for name, array in ((name, np.asarray(array)) for name, array in arrays.items())
+    }
+    lines = [f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in header.items()]
+    inner = ",\n  ".join(f'"{name}": {json.dumps(value)}' for name, value in plain.items())
+    return "{\n " + ",\n ".join([*lines, f'"arrays": {{\n  {inner}\n }}']) + "\n}\n"
+
+
+def _from_text(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    header = json.loads(text)
+    plain = header.pop("arrays", {})
+    arrays = {
+        name: np.array(item["values"], dtype=item["dtype"]).reshape(item["shape"])
+        for name, item in plain.items()
+    }
+    return header, arrays
 
 
 def _not_none(expected: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from l0anneal._util.advice import as_options
 from l0anneal.cli import finemap, reproduce, solve, theory
 from l0anneal.theory import ConvergenceError
 
@@ -14,9 +15,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="l0anneal",
-    help="The best k columns of a dictionary for a signal, found by annealing.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -43,15 +42,23 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """The best k columns of a dictionary for a signal, found by annealing."""
+    """Find the few columns of a table that explain a target, by annealing.
+
+    Start with: l0anneal solve data.csv --target price
+
+    Each command has an example: l0anneal solve --help
+    """
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; a user error prints one line on stderr and exits with 2."""
     try:
-        code = app(args, standalone_mode=False)
+        with as_options():
+            code = app(args, standalone_mode=False)
     except (ValueError, OSError, ArithmeticError, ConvergenceError) as error:
-        message = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else error
+        message: object = error
+        if isinstance(error, OSError) and error.strerror:
+            message = f"{error.strerror}: {error.filename}"
         _fail(str(message), 2)
     except MemoryError as error:
         _fail(f"out of memory ({error})", 2)
@@ -61,10 +68,10 @@ def main(args: list[str] | None = None) -> None:
         # usage errors of the option parser have a message of their own; anything else is a bug
         if not hasattr(error, "format_message"):
             raise
-        message = error.format_message()
-        if not message:  # the help was printed
+        usage = error.format_message()
+        if not usage:  # the help was printed
             sys.exit(2)
-        _fail(message, 2)
+        _fail(usage, 2)
     if code == 130:
         _fail("interrupted", 130)
     sys.exit(code or 0)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from l0anneal.cli.notes import Progress, wanted
 from l0anneal.cli.workers import Backend, NWorkers, Scheduler, Shard, Workers
 
 __all__ = ["register"]
@@ -47,6 +48,7 @@ def finemap_command(
     shard: Shard = "1/1",
     backend: Backend = None,
     scheduler: Scheduler = None,
+    progress: Progress = None,
 ) -> None:
     """Find the columns that matter in each locus, with probabilities and credible sets.
 
@@ -74,7 +76,7 @@ def finemap_command(
                 n_jobs=n_workers,
                 shard=workers.shard,
                 random_state=random_state,
-                progress=True,
+                progress=wanted(progress),
                 **options,
             )
         print(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from l0anneal.cli.notes import Progress, wanted
 from l0anneal.cli.workers import Backend, NWorkers, Scheduler, Shard, Workers
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def reproduce_command(
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Run no task; report on the finished ones")
     ] = False,
+    progress: Progress = None,
 ) -> None:
     """Run the paper's experiments again and report what agrees.
 
@@ -57,7 +59,8 @@ def reproduce_command(
         if names == ["list"]:
             _list_figures()
             return
-        job = _check(names, out, store, quick, n_jobs, shard, backend, scheduler, only_report)
+        workers = Workers.from_options(n_jobs, shard, backend, scheduler)
+        job = _check(names, out, store, quick, workers, only_report, wanted(progress))
         collected = _run(job)
         _report(job, collected)
     except KeyboardInterrupt:
@@ -84,6 +87,7 @@ class _Job:
     workers: Workers
     only_report: bool
     tasks: list[Task]
+    progress: bool
 
     @property
     def command(self) -> str:
@@ -98,11 +102,9 @@ def _check(
     out: Path,
     store: Path | None,
     quick: bool,
-    n_jobs: int,
-    shard: str,
-    backend: str | None,
-    scheduler: str | None,
+    workers: Workers,
     only_report: bool,
+    progress: bool,
 ) -> _Job:
     """Refuse wrong options and missing packages before any task runs."""
     from l0anneal.reproduction.extra import check_extra
@@ -110,14 +112,13 @@ def _check(
     from l0anneal.reproduction.sweeps import tasks_of
     from l0anneal.tasks.store import Store
 
-    workers = Workers.from_options(n_jobs, shard, backend, scheduler)
     try:
         check_extra()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from None
     tasks = tasks_of(sweeps_of(names, quick))
     where = Store(store or out / "tasks")
-    return _Job(names, out, where, quick, workers, only_report, tasks)
+    return _Job(names, out, where, quick, workers, only_report, tasks, progress)
 
 
 def _run(job: _Job) -> Collected:
@@ -130,7 +131,7 @@ def _run(job: _Job) -> Collected:
     began = time.perf_counter()
     with job.workers.started(warm_up) as n_jobs:
         collected = collect(
-            job.tasks, job.store, n_jobs=n_jobs, shard=job.workers.shard, progress=True
+            job.tasks, job.store, n_jobs=n_jobs, shard=job.workers.shard, progress=job.progress
         )
     print(
         f"{collected.n_run} tasks run, {collected.n_skipped} were finished before, "

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import csv
 import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
+from l0anneal.cli.answer import Answer
+from l0anneal.cli.figure import plot_answer
+from l0anneal.cli.inputs import (
+    Columns,
+    Dictionary,
+    Drop,
+    DropRows,
+    Header,
+    Impute,
+    Intercept,
+    OneHot,
+    Signal,
+    Source,
+    TableOptions,
+    Target,
+    Weights,
+    read_new_rows,
+    read_pair,
+    read_problem,
+)
+from l0anneal.cli.notes import Progress, wanted, warnings_as_notes
+from l0anneal.cli.screen import answer_lines, prediction_lines
 from l0anneal.diagnosis import diagnose
-from l0anneal.problem.files import read_matrix, read_vector
+from l0anneal.problem.files import read_vector
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.annealing.anneal import anneal
 from l0anneal.samplers.pace import AdaptiveSchedule
@@ -22,19 +44,15 @@ from l0anneal.solving import solve
 __all__ = ["register"]
 
 _FIGURES = (".png", ".svg", ".pdf")
+_RESULTS = (".json", ".npz")
 
-Dictionary = Annotated[Path, typer.Argument(help="Dictionary A, M × N: .npy, .npz, .csv or .mtx")]
-Signal = Annotated[Path, typer.Argument(help="Signal y of length M, in one of these formats")]
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", "-t", help="Seconds")]
 NJobs = Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1: all cores")]
 RandomState = Annotated[
     int | None, typer.Option("--random-state", "--seed", "-s", help="One seed, one result")
 ]
-Progress = Annotated[
-    bool | None, typer.Option(help="Show a progress bar [default: if stderr is a terminal]")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the result (.npz)")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the result (.json or .npz)")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the result (.png, .svg, .pdf)")]
 
 
@@ -45,8 +63,19 @@ def register(app: typer.Typer) -> None:
 
 
 def solve_command(
-    A: Dictionary,
-    y: Signal,
+    A: Source,
+    y: Annotated[
+        Path | None, typer.Argument(metavar="Y", help="Signal, if TABLE is a dictionary A")
+    ] = None,
+    target: Target = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    weights: Weights = None,
+    impute: Impute = None,
+    one_hot: OneHot = False,
+    drop_rows: DropRows = False,
+    intercept: Intercept = None,
+    header: Header = None,
     n_nonzero: Annotated[
         int | None, typer.Option("--n-nonzero", "-k", help="Number of columns, if it is known")
     ] = None,
@@ -57,30 +86,45 @@ def solve_command(
     ] = False,
     random_state: RandomState = None,
     progress: Progress = None,
+    predict: Annotated[
+        Path | None, typer.Option("--predict", help="Predict the rows of this file")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option("--predictions", help="Write predictions to this .csv file")
+    ] = None,
     as_json: Json = False,
     out: Out = None,
     plot: Plot = None,
 ) -> None:
-    """Find the best columns of A for y: k of them or, without -k, as many as matter.
+    """Find which columns of a table explain a target: k of them or, without -k, all that matter.
 
     With -k the search takes 2 seconds unless --time-limit is given.
 
     Ctrl-C prints the best columns found so far.
 
+    Example: l0anneal solve houses.csv --target price --drop id --one-hot
+
     Example: l0anneal solve A.npy y.npy -k 10 --diagnose
     """
-    _check_outputs(out, plot)
-    problem = SparseProblem(read_matrix(A), read_vector(y))
-    result = solve(
-        problem,
-        n_nonzero,
-        time_limit=time_limit,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        progress=_wanted(progress),
-        on_interrupt="return",
-    )
-    _report(result, as_json, out, plot, problem if check else None)
+    _check_outputs(out, plot, predictions)
+    if predictions is not None and predict is None:
+        raise ValueError("--predictions needs --predict FILE, the rows to predict")
+    table = TableOptions(target, columns, drop, weights, impute, one_hot, drop_rows)
+    with warnings_as_notes():
+        problem = read_problem(A, y, table, intercept, header)
+        predicted = None
+        if predict is not None:
+            predicted = _Predicted(read_new_rows(predict, problem, header), predict, predictions)
+        result = solve(
+            problem,
+            n_nonzero,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=wanted(progress),
+            on_interrupt="return",
+        )
+        _report(result, problem, as_json, out, plot, check=check, predicted=predicted)
 
 
 def anneal_command(
@@ -91,8 +135,12 @@ def anneal_command(
         str,
         typer.Option(help="automatic, paper, adaptive, or a .json file that Schedule.save wrote"),
     ] = "automatic",
-    n: Annotated[int | None, typer.Option(help="Temperatures (automatic, paper) [100]")] = None,
-    tau: Annotated[int | None, typer.Option(help="Sweeps at each temperature [5]")] = None,
+    n: Annotated[
+        int | None, typer.Option(help="Temperatures (automatic, paper); 100 if not given")
+    ] = None,
+    tau: Annotated[
+        int | None, typer.Option(help="Sweeps at each temperature; 5 if not given")
+    ] = None,
     time_limit: TimeLimit = None,
     move: Annotated[
         str, typer.Option(help="pair flip, auto, heat bath, multi flip or rejection free")
@@ -122,7 +170,8 @@ def anneal_command(
     Example: l0anneal anneal A.npy y.npy -k 10 --schedule paper --plot run.png
     """
     _check_outputs(out, plot)
-    problem = SparseProblem(read_matrix(A), read_vector(y))
+    with warnings_as_notes():
+        problem = read_pair(A, y)
     result = anneal(
         problem,
         n_nonzero,
@@ -136,26 +185,24 @@ def anneal_command(
         keep_samples=keep_samples,
         time_limit=time_limit,
         random_state=random_state,
-        progress=_wanted(progress),
+        progress=wanted(progress),
         on_interrupt="return",
     )
-    _report(result, as_json, out, plot)
+    _report(result, problem, as_json, out, plot)
 
 
 # ---------------------------------------------------------------- arguments
 
 
-def _check_outputs(out: Path | None, plot: Path | None) -> None:
+def _check_outputs(out: Path | None, plot: Path | None, predictions: Path | None = None) -> None:
     """Check before the run starts that the output files can be written."""
-    for path in (out, plot):
+    for path in (out, plot, predictions):
         if path is not None and not path.absolute().parent.is_dir():
-            raise ValueError(f"{path}: its directory does not exist")
+            raise ValueError(f"{path}: its directory does not exist; create it first")
+    if out is not None and out.suffix.lower() not in _RESULTS:
+        raise ValueError(f"{out}: a result must be one of {', '.join(_RESULTS)}")
     if plot is not None and plot.suffix.lower() not in _FIGURES:
         raise ValueError(f"{plot}: a figure must be one of {', '.join(_FIGURES)}")
-
-
-def _wanted(progress: bool | None) -> bool:
-    return sys.stderr.isatty() if progress is None else progress
 
 
 def _read_indices(path: Path) -> Any:
@@ -197,23 +244,32 @@ def _schedule(
 
 def _report(
     result: Result,
+    problem: SparseProblem,
     as_json: bool,
     out: Path | None,
     plot: Path | None,
-    problem: SparseProblem | None = None,
+    *,
+    check: bool = False,
+    predicted: _Predicted | None = None,
 ) -> None:
-    """Print and save a result; with the problem, diagnose it as well."""
+    """Print, save, draw and diagnose a result."""
+    answer = Answer(result, problem)
     if out is not None:
         result.save(out)
     if plot is not None:
-        result.plot().savefig(plot, dpi=150)
+        drawn = result.plot() if problem.feature_names is None else plot_answer(answer)
+        drawn.savefig(plot, dpi=150)
+    data, interrupted = answer.to_dict(), result.interrupted
     if not as_json:
-        _print(result, out)
+        used = {"out": out, "plot": plot, "predict": predicted, "diagnose": check or None}
+        print("\n".join(answer_lines(answer, [name for name in used if used[name] is not None])))
+    if predicted is not None:
+        data["predictions"] = _report_predictions(answer, predicted, as_json)
+    if not as_json:
         for name, path in (("result", out), ("figure", plot)):
             if path is not None:
                 print(f"{name} written to {path}")
-    data, interrupted = result.to_dict(), result.interrupted
-    if problem is not None and not result.interrupted:
+    if check and not result.interrupted:
         try:
             diagnosis = diagnose(result, problem)
         except KeyboardInterrupt:
@@ -228,19 +284,26 @@ def _report(
         raise typer.Exit(130)
 
 
-def _print(result: Result, out: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
+class _Predicted(NamedTuple):
+    """New rows, where they come from, and where their predictions go."""
 
-    console = Console(highlight=False)
-    title = f"{result.support.size} of {result.n_columns} columns"
-    table = Table(title=title, title_justify="left")
-    rows = result.table()
-    for name in rows[0] if rows else ():
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row.values())
-    console.print(table if rows else title)
-    console.print(result.summary())
-    if result.support.size > 12 and out is None:
-        console.print("(all columns: --json, or --out FILE)")
+    X: Any
+    source: Path
+    to: Path | None
+
+
+def _report_predictions(answer: Answer, predicted: _Predicted, as_json: bool) -> dict[str, Any]:
+    """Print or write predictions, and return them as plain data."""
+    mean, std = answer.predict(predicted.X)
+    if predicted.to is not None:
+        columns = [mean] if std is None else [mean, std]
+        names = [answer.target] if std is None else [answer.target, f"std of {answer.target}"]
+        with predicted.to.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(names)
+            writer.writerows([repr(float(v)) for v in row] for row in zip(*columns))
+    if not as_json and predicted.to is None:
+        print("\n".join(prediction_lines(answer, predicted.source.name, mean, std)))
+    elif not as_json:
+        print(f"predictions written to {predicted.to}")
+    return {"mean": mean.tolist()} | ({} if std is None else {"std": std.tolist()})

@@ -1,6 +1,7 @@
 """Validation and norms of the arrays that define a problem."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "BLOCK_BYTES",
     "check_dictionary",
+    "check_names",
     "check_real",
     "check_vector",
     "column_norms",
@@ -45,6 +47,15 @@ def check_dictionary(A: Any) -> Any:
     if not _all_finite(values):
         raise ValueError(_not_finite("A"))
     return A
+
+
+def check_names(names: Sequence[str], n_columns: int) -> tuple[str, ...]:
+    """Return names of all columns, or raise ValueError if their number is wrong."""
+    if len(names) != n_columns:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but A has {n_columns} columns; give one for each"
+        )
+    return tuple(str(name) for name in names)
 
 
 def check_vector(values: ArrayLike, name: str, length: int, why: str) -> Floats:

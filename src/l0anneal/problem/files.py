@@ -1,36 +1,65 @@
-"""Read matrices and vectors from files: NumPy, CSV and Matrix Market."""
+"""Read matrices and vectors from files: NumPy, text and Matrix Market."""
 
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
-__all__ = ["read_matrix", "read_vector"]
+from l0anneal._util.advice import option
+from l0anneal.problem.table_cells import is_number, is_text
+from l0anneal.problem.table_text import read_text_table
 
-_FORMATS = ".npy, .npz, .csv, .mtx"
+__all__ = ["FORMATS", "NamedMatrix", "read_matrix", "read_named_matrix", "read_vector"]
+
+FORMATS = (".npy", ".npz", ".csv", ".mtx")
+
+
+class NamedMatrix(NamedTuple):
+    """A matrix, and the names of its columns if the file has a header."""
+
+    A: Any
+    names: tuple[str, ...] | None = None
 
 
 def read_matrix(path: Path) -> Any:
     """Read a dense or sparse matrix; a .npy file is opened as a memory map."""
+    return read_named_matrix(path).A
+
+
+def read_named_matrix(path: Path, header: bool | None = None) -> NamedMatrix:
+    """Read a matrix and the names of its columns; a warning says what is unusual about them.
+
+    Parameters
+    ----------
+    path : Path
+        The file; .tsv files and files compressed by gzip are read like .csv files.
+    header : bool, optional
+        Whether the first row of a text file has the names; by default this is found out.
+    """
     suffix = path.suffix.lower()
     if not path.exists():
         raise FileNotFoundError(2, "no such file", str(path))
-    if suffix not in _FORMATS.split(", "):
-        raise ValueError(f"{path}: unknown format {suffix!r}; convert it to one of {_FORMATS}")
+    if ".csv" in path.name.lower() or ".tsv" in path.name.lower():
+        return _read_text(path, header)
+    if suffix not in FORMATS:
+        raise ValueError(
+            f"{path}: unknown format {suffix!r}; convert it to one of {', '.join(FORMATS)}"
+        )
     try:
-        return _READERS[suffix](path)
+        return NamedMatrix(_READERS[suffix](path))
     except OSError:
         raise
     except Exception as error:  # each reader fails on a damaged file in its own way
         raise ValueError(f"{path}: not a readable {suffix} file ({error})") from error
 
 
-def read_vector(path: Path) -> NDArray[Any]:
+def read_vector(path: Path, header: bool | None = None) -> NDArray[Any]:
     """Read a vector, which may be stored as a matrix of one row or one column."""
-    values = read_matrix(path)
+    values = read_named_matrix(path, header).A
     if scipy.sparse.issparse(values):
         values = values.toarray()
     values = np.asarray(values)
@@ -51,23 +80,29 @@ def _read_npz(path: Path) -> Any:
     return scipy.sparse.load_npz(path)
 
 
-def _read_csv(path: Path) -> NDArray[np.float64]:
-    """Read numbers separated by commas; a first line with column names is skipped."""
-    with path.open(encoding="utf-8") as file:
-        first = file.readline()
-    try:
-        _ = [float(word) for word in first.split(",")]
-        header = 0
-    except ValueError:
-        header = 1
-    if not path.read_text(encoding="utf-8").split("\n", header)[-1].strip():
-        raise ValueError("it holds no numbers")
-    return np.loadtxt(path, delimiter=",", skiprows=header, ndmin=2, encoding="utf-8")
+def _read_text(path: Path, header: bool | None) -> NamedMatrix:
+    """Read numbers from a text file; a first column that is a saved index is left out."""
+    text = read_text_table(path, header)
+    for j, column in enumerate(text.columns):
+        if is_text(column):
+            first = next(
+                str(value) for value in column if value is not None and not is_number(value)
+            )
+            raise ValueError(
+                f"{path}: not a readable .csv file of numbers: column {j} holds {first!r}; a matrix "
+                f"needs numbers: remove the column, or give one table with {option('target', 'NAME')}"
+            )
+    columns, names, notes = text.columns, text.names, text.notes
+    if names and len(columns) > 1 and not names[0]:
+        columns, names = columns[1:], names[1:]
+        notes = (*notes, "the first column has no name: it is left out as a saved index")
+    for note in notes:
+        warnings.warn(f"{path.name}: {note}", stacklevel=4)
+    return NamedMatrix(np.column_stack(columns), names)
 
 
 _READERS = {
     ".npy": lambda path: np.load(path, mmap_mode="r", allow_pickle=False),
     ".npz": _read_npz,
-    ".csv": _read_csv,
     ".mtx": lambda path: scipy.io.mmread(path),
 }

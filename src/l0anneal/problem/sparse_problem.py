@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,10 +28,12 @@ from l0anneal._util.checks import check_integer
 from l0anneal.problem.arrays import (
     BLOCK_BYTES,
     check_dictionary,
+    check_names,
     check_vector,
     column_norms,
     divide_columns,
 )
+from l0anneal.problem.centring import centre, constant_share
 from l0anneal.problem.gram import (
     Rounding,
     check_gram,
@@ -41,6 +44,8 @@ from l0anneal.problem.gram import (
 )
 from l0anneal.problem.summary import read_summary
 from l0anneal.problem.summary_check import compare
+from l0anneal.problem.table import as_table
+from l0anneal.problem.table_design import TableDesign, design_table
 
 __all__ = ["SparseProblem"]
 
@@ -61,15 +66,29 @@ class SparseProblem:
         do not change it while the problem is in use.
     y : array of shape (M,)
         The signal.
+    intercept : bool, optional
+        Whether to fit an intercept, which is not penalised and not counted: the means of the columns
+        and of the signal are subtracted. By default there is none, and `solve` warns if a constant
+        would explain most of y; False means that you know.
+    weights : array of shape (M,), optional
+        Weights of the rows: a row of weight 2 counts as two rows.
+    feature_names : sequence of str, optional
+        Names of the columns, which results carry along; by default those of a DataFrame A.
 
     Attributes
     ----------
     n_samples, n_columns : int
-        M and N.
+        M and N. With weights, M is their sum, and an intercept uses one sample.
     signal_energy : float
-        ‖y‖².
+        ‖y‖², after the mean was subtracted if there is an intercept.
     column_norms : ndarray of shape (N,)
-        ‖a_j‖. A column of norm zero is never chosen.
+        ‖a_j‖, likewise. A column of norm zero is never chosen.
+    column_means, signal_mean : ndarray and float
+        The means that were subtracted; None and 0 without an intercept.
+    groups : tuple of tuples of int
+        Columns that belong together, such as the dummies of one variable of a table.
+    table : TableDesign or None
+        How the columns of a table became those of the problem; see `from_table`.
 
     Examples
     --------
@@ -81,15 +100,121 @@ class SparseProblem:
     0.5
     """
 
-    def __init__(self, A: Any, y: ArrayLike) -> None:
+    feature_names: tuple[str, ...] | None = None
+    column_means: Floats | None = None
+    signal_mean: float = 0.0
+    groups: tuple[tuple[int, ...], ...] = ()
+    table: TableDesign | None = None
+    intercept: bool | None = None
+
+    def __init__(
+        self,
+        A: Any,
+        y: ArrayLike,
+        *,
+        intercept: bool | None = None,
+        weights: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        if feature_names is None and all(isinstance(n, str) for n in getattr(A, "columns", [0])):
+            feature_names = list(A.columns)
         self.A = check_dictionary(A)
         self.n_samples, self.n_columns = self.A.shape
         self.y: Floats | None = check_vector(y, "y", self.n_samples, f"A has {self.n_samples} rows")
+        if intercept or weights is not None:
+            self.A, self.y, self.column_means, self.signal_mean, self.n_samples = centre(
+                self.A, self.y, bool(intercept), weights
+            )
+        self.intercept = intercept
+        if feature_names is not None:
+            self.feature_names = check_names(feature_names, self.n_columns)
         self._signal_norm = float(column_norms(self.y[:, None])[0])
         self.signal_energy = _check_square(self._signal_norm)
         with one_blas_thread():
             self.column_norms = self._norms()
             self._set_unit(self._correlate(self.y / (self._signal_norm or 1.0)))
+
+    @classmethod
+    def from_table(
+        cls,
+        frame: Any,
+        target: str | int,
+        *,
+        columns: Sequence[str | int] | str | None = None,
+        drop: Sequence[str | int] | str | None = None,
+        weights: str | int | None = None,
+        impute: str | None = None,
+        one_hot: bool = False,
+        drop_rows: bool = False,
+        intercept: bool = True,
+        header: bool | None = None,
+    ) -> SparseProblem:
+        """Make a problem from a table: which of its columns explain the target?
+
+        A column that would silently spoil the answer is refused or left out, and a warning says which:
+        text, missing values, constant columns, an index that was saved with the table.
+
+        Parameters
+        ----------
+        frame : DataFrame, mapping of names to columns, or path
+            The table. A path leads to a text file with commas, semicolons or tabs (.csv, .tsv, also
+            compressed by gzip) or to a .parquet, .feather or .xlsx file, which need pandas:
+            ``pip install 'l0anneal[tables]'``.
+        target : str or int
+            The column to explain, by name or by position, counted from 0.
+        columns : list of str or int, optional
+            The columns to choose from; by default all others, except a saved index.
+        drop : list of str or int, optional
+            Columns to leave out.
+        weights : str or int, optional
+            The column that has the weights of the rows: a row of weight 2 counts as two rows.
+        impute : {"mean", "median"}, optional
+            What replaces missing numbers; by default they are refused.
+        one_hot : bool
+            Make dummies, columns of 0 and 1, from each column of text. The dummies of one column
+            enter and leave the support together (``groups``), and there is none for its most frequent
+            word. By default text is refused.
+        drop_rows : bool
+            Leave out rows with missing values.
+        intercept : bool
+            Whether to fit an intercept.
+        header : bool, optional
+            Whether the first row of a text file has the names; by default this is found out.
+
+        Returns
+        -------
+        SparseProblem
+            With ``feature_names``, and with ``table``, whose method ``matrix`` turns another table into
+            the same columns, for predictions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from l0anneal import SparseProblem, solve
+        >>> rng = np.random.default_rng(0)
+        >>> houses = {"rooms": rng.integers(1, 7, 80), "age": rng.uniform(0, 99, 80)}
+        >>> houses["price"] = 20 + 35 * houses["rooms"] + 0.1 * rng.standard_normal(80)
+        >>> result = solve(SparseProblem.from_table(houses, "price"), random_state=0)
+        >>> [result.feature_names[j] for j in result.support], round(result.intercept)
+        (['rooms'], 20)
+        """
+        data = design_table(
+            as_table(frame, header=header),
+            target,
+            columns=columns,
+            drop=drop,
+            weights=weights,
+            impute=impute,
+            one_hot=one_hot,
+            drop_rows=drop_rows,
+            intercept=intercept,
+        )
+        for note in data.design.notes:
+            warnings.warn(note, stacklevel=2)
+        names = data.design.feature_names
+        self = cls(data.A, data.y, intercept=intercept, weights=data.weights, feature_names=names)
+        self.groups, self.table = data.design.groups, data.design
+        return self
 
     @classmethod
     def from_gram(
@@ -283,6 +408,26 @@ class SparseProblem:
             residual = target - columns @ x
         energy = 0.5 * float(residual @ residual)
         return x * (self._signal_norm / scale), energy * self.signal_energy
+
+    def intercept_of(self, coef: ArrayLike) -> float:
+        """Return the intercept that belongs to the coefficients of all columns; 0 without one."""
+        if self.column_means is None:
+            return 0.0
+        return float(self.signal_mean - self.column_means @ np.asarray(coef, dtype=np.float64))
+
+    def lacks_intercept(self) -> float:
+        """Return the fraction of ‖y‖² that a constant would explain, if no column is constant.
+
+        It is 0 where that is no question: with an intercept, with ``intercept=False``, if a column is
+        constant, or if there are no rows.
+        """
+        if self.intercept is not None or self.A is None or self.y is None:
+            return 0.0
+        share = constant_share(self.y)
+        if share <= 0.5:
+            return 0.0
+        along = self._correlate(np.full(self.y.size, self.y.size**-0.5))
+        return 0.0 if np.max(np.abs(along)) > 1 - 1e-9 else share
 
     def energy(self, support: ArrayLike) -> float:
         """Return ½‖y − Ax‖² with the least-squares coefficients of ``support``."""

@@ -41,7 +41,10 @@ class Record:
     ended: str = ""
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the result to one ``.npz`` file of arrays and JSON; `load` is the exact inverse."""
+        """Write the result to one file, of arrays (``.npz``) or of text (``.json``).
+
+        `load` is the exact inverse.
+        """
         archive.save(self, path)
 
     @classmethod
@@ -110,6 +113,10 @@ class Result(Record):
         ‖y‖².
     n_samples, n_columns : int
         M and N.
+    intercept : float
+        The intercept that belongs to ``coef``; 0 if the problem has none.
+    feature_names : tuple of str, or None
+        Names of the columns, if the problem has names.
     """
 
     support: NDArray[np.int64]
@@ -117,6 +124,8 @@ class Result(Record):
     energy: float
     signal_energy: float
     n_samples: int
+    intercept: float = 0.0
+    feature_names: tuple[str, ...] | None = None
 
     @property
     def n_columns(self) -> int:
@@ -130,9 +139,12 @@ class Result(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data that JSON can hold."""
+        names = self.feature_names
         return {
             "support": self.support.tolist(),
+            **({} if names is None else {"names": [names[j] for j in self.support]}),
             "coef": self.coef[self.support].tolist(),
+            "intercept": self.intercept,
             "energy": self.energy,
             "distortion": self.distortion,
             "n_samples": self.n_samples,
@@ -205,6 +217,8 @@ def fitted(problem: SparseProblem, support: NDArray[np.int64]) -> dict[str, Any]
         "energy": energy,
         "signal_energy": problem.signal_energy,
         "n_samples": problem.n_samples,
+        "intercept": problem.intercept_of(coef),
+        "feature_names": problem.feature_names,
     }
 
 
