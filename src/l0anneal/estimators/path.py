@@ -17,7 +17,7 @@ from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
 from l0anneal.problem.regression_data import Design
-from l0anneal.samplers.path_search import Supports, best_of_every_size
+from l0anneal.samplers.path_search import TO_THE_END, Supports, best_of_every_size
 from l0anneal.samplers.result import Record
 from l0anneal.samplers.run import OnInterrupt, Run
 
@@ -272,7 +272,7 @@ def subset_path_in(
             errors = np.array([errors for errors, _ in done])
             path["criteria"]["cv"] = errors.mean(axis=0)
             path["cv_error"] = errors.std(axis=0, ddof=1) / math.sqrt(len(folds))
-    if any(n_steps >= 0 for n_steps in used):
+    if not ended.startswith("time limit") and any(n_steps != TO_THE_END for n_steps in used):
         ended = "time limit"
     return SubsetPath(**path, **run.record(ended), steps=tuple(used), feature_names=names)
 

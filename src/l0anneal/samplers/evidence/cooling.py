@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.chance import exact_columns
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
+from l0anneal.samplers.evidence.independent import independent
 from l0anneal.samplers.evidence.message_passing import Beliefs
 from l0anneal.samplers.run import Run
 
@@ -165,10 +165,7 @@ class CoolingChain(EvidenceChain):
             return True
         if support.size >= self.problem.n_samples:
             return False
-        workspace = Workspace(self.problem, support.size)
-        for j in support:
-            workspace.add(int(j))  # skips a column in the span of the previous ones
-        exact = exact_columns(self.problem, workspace.support, EXACT)
+        exact = exact_columns(self.problem, independent(self.problem, support), EXACT)
         if exact is not None:
             self.exact = exact
         return exact is not None

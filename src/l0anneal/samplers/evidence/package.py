@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.evidence.chain import Model
 from l0anneal.samplers.evidence.cooling import CROWDED
 from l0anneal.samplers.evidence.draws import Draws, find_sets
+from l0anneal.samplers.evidence.independent import correlations, independent
 from l0anneal.samplers.evidence.posterior import AGREE, Posterior, PosteriorChain
 from l0anneal.samplers.evidence.result import WEIGHTY, EvidenceResult, EvidenceSchedule
+from l0anneal.samplers.greedy import NOT_BEGUN, greedy_order
 from l0anneal.samplers.result import fitted
+from l0anneal.samplers.run import Run
 
 __all__ = ["package"]
 
@@ -39,8 +42,8 @@ def package(
         return _without_draws(posterior, shared)
     weights = posterior.weights
     if posterior.model.known is None and posterior.model.size is None:
-        likeliest = chains[int(np.argmax(weights))].workspace.support
-        if best.fits_exactly(likeliest):
+        likeliest = chains[int(np.argmax(weights))].draws[-1].columns
+        if best.fits_exactly(np.sort(likeliest)):
             best.state = "found"
             return _without_draws(posterior, shared)
     probability = posterior.probability
@@ -51,7 +54,7 @@ def package(
     draws = _draws(posterior, chains, weights)
     candidates = np.argsort(-p, kind="stable")[:CANDIDATES]
     candidates = candidates[p[candidates] > RARE].astype(np.int64)
-    correlation = _correlation(problem, candidates)
+    correlation = correlations(problem, candidates)
     size = np.bincount(np.diff(draws.start), weights=draws.weight).astype(np.float64)
     spread = np.sqrt(np.maximum(second - first**2, 0.0))
     arrays = {name: getattr(draws, name) for name in draws.__dataclass_fields__ if name != _WORTH}
@@ -82,27 +85,57 @@ def _without_draws(posterior: Posterior, shared: dict[str, Any]) -> EvidenceResu
     problem, best = posterior.model.problem, posterior.best
     found = best.state == "found"
     support = best.exact if found else best.workspace.support
-    answer = fitted(problem, _independent(problem, support, support.size))
+    return _certain(
+        problem,
+        independent(problem, support),
+        **shared,
+        state=best.state,
+        noise_variance=0.0 if found else best.temperature * problem.unit_energy,
+        rho=best.rho,
+        effective_sample_size=np.inf if found else 0.0,
+    )
+
+
+def not_begun(run: Run, model: Model) -> EvidenceResult:
+    """Return greedy columns, because the time limit is too short for the first attempt."""
+    problem = model.problem
+    usable = np.isfinite(model.prior.column_odds)
+    support = greedy_order(run, problem, model.size, usable)
+    together = [group for group in model.prior.groups if np.isin(group, support).any()]
+    support = independent(problem, np.unique(np.concatenate([support, *together])))
+    left = 2.0 * problem.energy(support) / max(1, problem.n_samples - support.size)
+    return _certain(
+        problem,
+        support,
+        **run.record(NOT_BEGUN),
+        log=np.zeros((0, 6)),
+        schedule=EvidenceSchedule((), (), (), ()),
+        state="trapped",
+        noise_variance=left,
+        rho=support.size / problem.n_columns,
+        effective_sample_size=0.0,
+    )
+
+
+def _certain(problem: SparseProblem, support: Indices, **fields: Any) -> EvidenceResult:
+    """Return a result without probabilities between 0 and 1."""
+    answer = fitted(problem, support)
     p = np.zeros(problem.n_columns)
-    p[answer["support"]] = 1.0
-    size = np.zeros(answer["support"].size + 1)
+    p[support] = 1.0
+    size = np.zeros(support.size + 1)
     size[-1] = 1.0
     return EvidenceResult(
         **answer,
-        **shared,
-        state=best.state,
+        **fields,
         inclusion_probability=p,
         size_posterior=size,
         averaged_coef=answer["coef"].copy(),
         coef_std=np.zeros(problem.n_columns),
-        noise_variance=0.0 if found else best.temperature * problem.unit_energy,
-        rho=best.rho,
         chain_probability=p[None],
         chain_weight=np.ones(1),
-        effective_sample_size=np.inf if found else 0.0,
         draw_arrays={},
-        candidates=answer["support"],
-        candidate_correlation=_correlation(problem, answer["support"]),
+        candidates=support,
+        candidate_correlation=correlations(problem, support),
     )
 
 
@@ -129,35 +162,17 @@ def _draws(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) 
     )
 
 
-def _correlation(problem: SparseProblem, columns: Indices) -> Floats:
-    if columns.size == 0:
-        return np.zeros((0, 0))
-    correlation = np.array([problem.gram_row(int(j))[columns] for j in columns])
-    np.fill_diagonal(correlation, 1.0)
-    return correlation
-
-
 def _support(
     posterior: Posterior, draws: Draws, p: Floats, candidates: Indices, correlation: Floats
 ) -> Indices:
     """Return the likely columns, and the likeliest column of each group that is likely."""
     model = posterior.model
     if model.size is not None:
-        return _independent(model.problem, np.argsort(-p, kind="stable"), model.size)
+        return independent(model.problem, np.argsort(-p, kind="stable"), model.size)
     sets = find_sets(draws, candidates, p[candidates], correlation, 0.5, KIN)
     chosen = {int(found.columns[0]) for found in sets} | set(np.flatnonzero(p > 0.5).tolist())
     order = np.array(sorted(chosen, key=lambda j: -p[j]), dtype=np.int64)
-    return _independent(model.problem, order, order.size)
-
-
-def _independent(problem: SparseProblem, order: Indices, size: int) -> Indices:
-    """Return the first ``size`` columns in the given order, without those in the span of others."""
-    workspace = Workspace(problem, size)
-    for j in order:
-        if workspace.size == size:
-            break
-        workspace.add(int(j))
-    return workspace.support
+    return independent(model.problem, order)
 
 
 def _state(

@@ -277,6 +277,8 @@ class Posterior:
         starts: list[CoolingChain | str] = [self.best, "empty"]
         with suppress(RunStopped):
             self._sample(starts, n_draws, end, None if replay is None else replay[:2])
+            if not self.counted:
+                return  # there was no time for a draw
             again = self.disagreement > AGREE and n_draws is None and self.run.now() < end
             if again if replay is None else len(replay) > 2:
                 more: list[CoolingChain | str] = ["dense", "empty"]
