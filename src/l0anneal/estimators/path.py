@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,8 @@ class SubsetPath(Record):
         The number of rows, or the sum of their weights.
     steps : tuple of int
         Numbers of steps of the search on all rows and of the search in each fold; −1 stands for a
-        search that was not cut short. Passed to `subset_path` together with the seed, they replay a
-        run with a time limit exactly.
+        search that was not cut short, and lower numbers for one whose first pass was. Passed to
+        `subset_path` together with the seed, they replay a run with a time limit exactly.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
     """
@@ -213,7 +214,7 @@ def subset_path(
     >>> choose_size(path, "ebic"), path.support(2)
     (2, array([3, 7]))
     """
-    names = feature_names(X)
+    began, names = time.perf_counter(), feature_names(X)
     X, target = check_X_y(X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True)
     weights = None
     if sample_weight is not None:
@@ -237,6 +238,7 @@ def subset_path(
         on_interrupt=on_interrupt,
         unit="size",
     ) as run:
+        run.count_from(began)
         design = Design.of(X, target, weights=weights, **options)
         free = check_free_columns("max_nonzero", max_nonzero, design)
         folds = None if cv is None else folds_of(run, cv, X, target, weights, options)

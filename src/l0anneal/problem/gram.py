@@ -64,10 +64,10 @@ def seconds_of_gram_matrix(A: Any, scale: Floats) -> float:
     part, part_scale = A[rows, few], scale[few]
     shortest = math.inf
     for _ in range(2):  # the first product may have to wait for memory
-        began = time.perf_counter()
+        began = time.thread_time()  # on a busy machine, waiting would be multiplied too
         gram_matrix(part, part_scale)
-        shortest = min(shortest, time.perf_counter() - began)
-    filling = 2e-9 * n**2  # of the whole matrix, by a gigabyte per second
+        shortest = min(shortest, time.thread_time() - began)
+    filling = 2e-8 * n**2  # new memory for the whole matrix can take longer than the products
     return shortest * (m / part.shape[0]) * (n / part.shape[1]) ** 2 + filling
 
 

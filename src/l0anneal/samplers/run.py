@@ -62,6 +62,9 @@ class RunStopped(Exception):
 class OutOfTime(RunStopped):
     """Raised by `Run.listen` in the middle of a step for which there is no more time."""
 
+    def __init__(self) -> None:
+        super().__init__("the time limit ended the run before it had found anything")
+
 
 class _Shared:
     """What a run and its parts have in common."""
@@ -130,13 +133,20 @@ class Run:
         self._shared = _Shared(bar, self.n_threads)
         self._start_clock(time_limit, MARGIN)
 
-    def _start_clock(self, time_limit: float | None, margin: float) -> None:
-        self.began = self.now()
+    def _start_clock(
+        self, time_limit: float | None, margin: float, began: float | None = None
+    ) -> None:
+        self.began = self.now() if began is None else began
         self.time_limit = time_limit
         self.deadline = self.cutoff = math.inf
         if time_limit is not None:
             self.deadline = self.began + (1.0 - margin) * time_limit
             self.cutoff = self.began + time_limit + GRACE
+
+    def count_from(self, began: float) -> None:
+        """Count the seconds since an earlier ``time.perf_counter()``, in which data were checked."""
+        spent = time.perf_counter() - began
+        self._start_clock(self.time_limit, MARGIN, self.now() - spent)
 
     # ------------------------------------------------------------ life
 
@@ -154,7 +164,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
     ) -> None:
         self._stack.close()
-        if isinstance(error, RunStopped):
+        if isinstance(error, RunStopped) and not isinstance(error, OutOfTime):
             raise KeyboardInterrupt from None  # interrupted before there was anything to return
 
     @contextmanager
@@ -386,9 +396,9 @@ class Run:
         return Budget(self, end, replay)
 
     def require(self, found: object) -> None:
-        """Raise `RunStopped` if the run was stopped before it had found anything."""
+        """Raise `RunStopped` or `OutOfTime` if the run was stopped before it had found anything."""
         if not found:
-            raise RunStopped
+            raise RunStopped if self.stopped or self.time_limit is None else OutOfTime
 
     def record(self, ended: str) -> dict[str, Any]:
         """Return what every result says of its run, as fields of a result.

@@ -370,6 +370,7 @@ class _Attempts:
         """Cool a chain, and let it settle if it found no exact representation."""
         chain = self.new_chain(first)
         a = len(self.taus)
+        chain.stage = f"attempt {a + 1}, cooling"
         s = self.schedule
         if s is not None and a >= len(s.tau):
             raise ValueError(_FOREIGN)

@@ -61,6 +61,7 @@ class CoolingChain(EvidenceChain):
         self._set_density(size if size is not None else first * min(m, n))
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
         self.temperature = max(HOT * self.mean_square, self.known or 0.0)
+        self.stage = "cooling"  # for the progress bar
         self.state = "trapped"
         self.crowded = True
         self.mean_size = 0.0
@@ -175,7 +176,7 @@ class CoolingChain(EvidenceChain):
         row = (self.temperature, mean_size, ratio, self.rho, self.slab, self.acceptance)
         self.log.append(row)
         t = self.temperature / self.mean_square
-        self.run.advance(1, f"T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns")
+        self.run.advance(1, f"{self.stage}, T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns")
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -184,6 +185,7 @@ class CoolingChain(EvidenceChain):
 
     def settle(self, n_sweeps: int) -> None:
         """Let T and the hyperparameters converge, then compute the evidence."""
+        self.stage = self.stage.replace("cooling", "settling")
         for _ in range(10):
             if not self.budget.more():
                 break

@@ -11,7 +11,7 @@ from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["correlations", "independent"]
 
-FEW = 1000  # columns whose Gram matrix is certainly whole, also if there are twice as many
+FEW = 1000  # columns whose tableau is certainly small
 Indices = NDArray[np.int64]
 
 
@@ -23,11 +23,14 @@ def independent(problem: SparseProblem, order: Indices, size: int | None = None)
     """
     size = order.size if size is None else size
     if not problem.gram_is_whole and 0 < size <= FEW:
-        dense, signal = columns_of(problem, order[: min(2 * FEW, 2 * size + 10)])
-        small = SparseProblem(dense, signal)
-        found = order[independent(small, np.arange(dense.shape[1]), size)]
-        if found.size == size or dense.shape[1] == order.size:
-            return np.sort(found)
+        some = order[: 2 * size + 10]
+        found = _by_tableau(SparseProblem(*columns_of(problem, some)), np.arange(some.size), size)
+        if found.size == size or some.size == order.size:
+            return np.sort(some[found])
+    return _by_tableau(problem, order, size)
+
+
+def _by_tableau(problem: SparseProblem, order: Indices, size: int) -> Indices:
     workspace = Workspace(problem, size)
     for j in order:
         if workspace.size == size:

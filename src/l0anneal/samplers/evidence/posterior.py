@@ -130,7 +130,7 @@ class PosteriorChain(EvidenceChain):
                     break
                 self.rounds[-1].count(self._step(), *self._conditional())
                 budget.used += 1
-                self.run.advance(1, f"{self.n_inside} columns")
+                self.run.advance(1, f"drawing from the posterior, {self.n_inside} columns")
                 if budget.used == BURN_IN:
                     p = self.rounds[-1].probability
                     self.proposal = Proposal.of(0.5 / p.size + 0.5 * p / max(1e-9, p.sum()))
@@ -339,6 +339,8 @@ class Posterior:
     def weights(self) -> Floats:
         """The weight of each chain: equal if they agree, and by evidence if not."""
         counted, p = self.counted, self.probability
+        if not counted:
+            return np.zeros(0)
         if np.max(np.ptp(p, axis=0), initial=0.0) <= AGREE:
             return np.full(len(counted), 1.0 / len(counted))
         logs = np.array([chain.log_mass() for chain in counted])
