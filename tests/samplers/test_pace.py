@@ -19,6 +19,7 @@ from l0anneal import (
     subset_path,
     temper,
 )
+from l0anneal.samplers import run as run_module
 from l0anneal.samplers.pace import AdaptivePace, FixedPace, TimedPace
 
 
@@ -129,7 +130,13 @@ def test_a_time_limited_annealing_replays(instance, schedule):
     assert not first.interrupted
 
 
-def test_many_chains_and_no_time_replay():
+@pytest.fixture
+def patient(monkeypatch):
+    """The first steps are made however busy the machine is."""
+    monkeypatch.setattr(run_module, "GRACE", 600.0)
+
+
+def test_many_chains_and_no_time_replay(patient):
     """No step is cut in its middle, however short the limit is."""
     problem = ensembles.noise_only(100, 0.5, random_state=0).problem
     first = anneal(problem, 25, time_limit=0.01, n_chains=30, random_state=3)
@@ -160,7 +167,7 @@ def test_a_time_limited_replica_exchange_replays(instance, size):
 
 
 @pytest.mark.parametrize("limit", [0.001, 0.01])
-def test_a_replica_exchange_without_time_for_a_pilot_replays(limit):
+def test_a_replica_exchange_without_time_for_a_pilot_replays(patient, limit):
     problem = ensembles.noise_only(300, 0.5, random_state=0).problem
     first = temper(problem, 20, time_limit=limit, random_state=3)
     assert first.n_pilot == 1

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,33 +18,71 @@ from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["compile_notice", "tiny_problem", "warm_up"]
 
-NOTICE_AFTER = 1.0  # seconds; a kernel that compiles in less is not worth a notice
-NOTICE = "l0anneal: compiling its kernels; this happens once and takes about a minute"
+NOTICE_AFTER = 1.0  # seconds of compilation; less is not worth a notice
 
 
 class _Notice(event.Listener):
-    """Prints the notice if kernels are being compiled, and not just loaded from the cache."""
+    """Says that kernels of this package are being compiled, which of them, and how long that took.
+
+    Numba starts this event when it has not found a kernel in its cache, never when it loads one. A
+    kernel compiles those that it calls, so events are nested; Numba compiles in one thread at a time.
+    """
 
     def __init__(self) -> None:
-        self.depth = 0
+        self.blocks = 0  # ``with`` blocks that are open
+        self._forget()
+
+    def _forget(self) -> None:
+        self.names: list[str] = []
+        self.open: list[bool] = []  # whether each event going on is about a kernel of this package
+        self.seconds = 0.0
+        self.began = 0.0
         self.timer: threading.Timer | None = None
+        self.printed = False
 
     def on_start(self, event: event.Event) -> None:
-        if self.timer is None:
-            self.timer = threading.Timer(NOTICE_AFTER, self._print)
-            self.timer.daemon = True
-            self.timer.start()
+        function = event.data["dispatcher"].py_func
+        ours = function.__module__.startswith("l0anneal.")
+        if ours:
+            self.names.append(function.__name__)
+            if not any(self.open):
+                self.began = time.perf_counter()
+                if not self.printed:
+                    self.timer = threading.Timer(NOTICE_AFTER - self.seconds, self._print)
+                    self.timer.daemon = True
+                    self.timer.start()
+        self.open.append(ours)
 
     def on_end(self, event: event.Event) -> None:
-        """Kernels compile one another; the timer goes on until the ``with`` block ends."""
-
-    def stop(self) -> None:
-        if self.timer is not None:
+        self.open.pop()
+        if self.timer is not None and not any(self.open):
             self.timer.cancel()
             self.timer = None
+        if self.began and not any(self.open):
+            self.seconds += time.perf_counter() - self.began
+            self.began = 0.0
+
+    def close(self) -> None:
+        """Say how long it took, at the end of the outermost block."""
+        if self.printed:
+            n = len(set(self.names))
+            print(
+                f"l0anneal: compiled {n} kernel{'s' * (n > 1)} in {self.seconds:.0f} s; "
+                "the next process will load them",
+                file=sys.stderr,
+                flush=True,
+            )
+        self._forget()
 
     def _print(self) -> None:
-        print(NOTICE, file=sys.stderr, flush=True)
+        if any(self.open):
+            self.printed = True
+            print(
+                f"l0anneal: compiling the kernel {self.names[0]} and those that it needs; "
+                "this happens once and takes up to two minutes in all",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 _notice = _Notice()
@@ -57,17 +96,17 @@ def compile_notice() -> Iterator[None]:
     Blocks may be nested or run in several threads at once; the notice is printed once.
     """
     with _lock:
-        _notice.depth += 1
-        if _notice.depth == 1:
+        _notice.blocks += 1
+        if _notice.blocks == 1:
             event.register("numba:compile", _notice)
     try:
         yield
     finally:
         with _lock:
-            _notice.depth -= 1
-            if _notice.depth == 0:
+            _notice.blocks -= 1
+            if _notice.blocks == 0:
                 event.unregister("numba:compile", _notice)
-                _notice.stop()
+                _notice.close()
 
 
 def tiny_problem() -> SparseProblem:

@@ -172,6 +172,13 @@ class Workspace:
         """γ, by outside position; call `complete` first if a direct kernel may have run last."""
         return self.tableau.gamma[: self.problem.n_columns - self.size]
 
+    @property
+    def outside_gains(self) -> NDArray[np.float64]:
+        """r²/γ, twice the fall of the energy, by outside position; −1 if a column cannot enter."""
+        gamma = self.outside_distances
+        gain = self.outside_correlations**2 / np.maximum(gamma, PIVOT)
+        return np.where(gamma > PIVOT, gain, -1.0)
+
     def exchange_costs(self, at_most: int = 10**6) -> NDArray[np.float64]:
         """Return the energy changes of about ``at_most`` exchanges, in the engine's units.
 
@@ -356,8 +363,7 @@ class Workspace:
 
     def _add_next_best(self) -> bool:
         """Add the column that lowers the energy most among the admissible ones, if there is any."""
-        gamma, r = self.outside_distances, self.outside_correlations
-        gain = np.where(gamma > PIVOT, r**2 / np.maximum(gamma, PIVOT), -1.0)
+        gain = self.outside_gains
         return any(
             gain[position] >= 0 and self.add(int(self.outside_columns[position]))
             for position in np.argsort(-gain, kind="stable")

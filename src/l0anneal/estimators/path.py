@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
 from l0anneal.problem.regression_data import Design
-from l0anneal.samplers.path_search import Supports, best_of_every_size
+from l0anneal.samplers.path_search import TO_THE_END, Supports, best_of_every_size
 from l0anneal.samplers.result import Record
 from l0anneal.samplers.run import OnInterrupt, Run
 
@@ -58,8 +59,8 @@ class SubsetPath(Record):
         The number of rows, or the sum of their weights.
     steps : tuple of int
         Numbers of steps of the search on all rows and of the search in each fold; −1 stands for a
-        search that was not cut short. Passed to `subset_path` together with the seed, they replay a
-        run with a time limit exactly.
+        search that was not cut short, and lower numbers for one whose first pass was. Passed to
+        `subset_path` together with the seed, they replay a run with a time limit exactly.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
     """
@@ -213,7 +214,7 @@ def subset_path(
     >>> choose_size(path, "ebic"), path.support(2)
     (2, array([3, 7]))
     """
-    names = feature_names(X)
+    began, names = time.perf_counter(), feature_names(X)
     X, target = check_X_y(X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True)
     weights = None
     if sample_weight is not None:
@@ -237,6 +238,7 @@ def subset_path(
         on_interrupt=on_interrupt,
         unit="size",
     ) as run:
+        run.count_from(began)
         design = Design.of(X, target, weights=weights, **options)
         free = check_free_columns("max_nonzero", max_nonzero, design)
         folds = None if cv is None else folds_of(run, cv, X, target, weights, options)
@@ -272,7 +274,7 @@ def subset_path_in(
             errors = np.array([errors for errors, _ in done])
             path["criteria"]["cv"] = errors.mean(axis=0)
             path["cv_error"] = errors.std(axis=0, ddof=1) / math.sqrt(len(folds))
-    if any(n_steps >= 0 for n_steps in used):
+    if not ended.startswith("time limit") and any(n_steps != TO_THE_END for n_steps in used):
         ended = "time limit"
     return SubsetPath(**path, **run.record(ended), steps=tuple(used), feature_names=names)
 

@@ -22,6 +22,7 @@ from l0anneal._util.seeds import RandomState
 from l0anneal.engine.coding import encode
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import Tableau, empty_tableau
+from l0anneal.estimators.greedy_codes import greedy_codes, has_time_for_gram
 from l0anneal.samplers.run import OnInterrupt, Run
 
 __all__ = ["AnnealedSparseCoder", "sparse_encode"]
@@ -160,7 +161,11 @@ def sparse_encode(
             atoms, norms = _normalise(D)
             _check_rank(k, atoms)
             run.compile(_warm_up)
-            finished = _Coding(run, Y, atoms, norms, k, n_kicks, codes).run_all()
+            if has_time_for_gram(run, atoms):
+                finished = _Coding(run, Y, atoms, norms, k, n_kicks, codes).run_all()
+            else:
+                greedy_codes(run, Y, atoms, norms, k, codes)
+                finished[:] = False
         interrupted = run.interrupted
     if not finished.all():
         why = "interrupted" if interrupted else "time limit"
@@ -408,6 +413,9 @@ def _normalise(D: Floats) -> tuple[Floats, Floats]:
 
 def _check_rank(k: int, atoms: Floats) -> None:
     n_atoms, n_features = atoms.shape
+    few = atoms[: 2 * k + 10]
+    if len(few) < n_atoms and np.linalg.matrix_rank(few) >= k:
+        return  # without the singular values of a large dictionary
     rank = int(np.linalg.matrix_rank(atoms))
     if k > rank:
         raise ValueError(

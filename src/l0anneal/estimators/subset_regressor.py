@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,8 +25,9 @@ from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.evidence.anneal import evidence_anneal_in
 from l0anneal.samplers.evidence.draws import CredibleSet
 from l0anneal.samplers.evidence.result import EvidenceResult
+from l0anneal.samplers.greedy import NOT_BEGUN
 from l0anneal.samplers.kicks.search import kick_search_in
-from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
+from l0anneal.samplers.run import OnInterrupt, OutOfTime, Run, RunStopped
 
 __all__ = ["AnnealedSubsetRegressor"]
 
@@ -202,6 +204,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
+        began = time.perf_counter()
         X, target = validate_data(
             self,
             X,
@@ -223,6 +226,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             progress=self.progress,
             on_interrupt=self.on_interrupt,
         ) as run:
+            run.count_from(began)
             self._choose(run, X, target, weights)
             self.interrupted_ = run.interrupted
         if self.interrupted_:
@@ -336,11 +340,23 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
             )
         if design.candidates.size == 0:
             return np.zeros(0, dtype=np.int64)
+        if (self.replay or {}).get("schedule", "") is None:
+            raise ValueError(
+                "the fit of this replay had no time to begin: give a longer time_limit"
+            )
         self.result_ = self.evidence_ = self._sampled(run, problem)
         if self.evidence_.state == "trapped" and not run.interrupted:
-            warnings.warn(
+            why = (
                 "the search found neither an exact representation nor a noise level that it could "
-                "confirm: do not trust these columns; give more time or choose n_nonzero_coefs",
+            )
+            why += "confirm: do not trust these columns; "
+            if self.evidence_.ended == NOT_BEGUN:
+                why = (
+                    "time_limit was too short for the search: these columns were chosen greedily; "
+                )
+            raise_limit = "" if self.time_limit is None else "raise time_limit, "
+            warnings.warn(
+                f"{why}{raise_limit}collect more samples, or choose n_nonzero_coefs",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -390,8 +406,11 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
 
     def _sampled(self, run: Run, problem: Any, size: int | None = None) -> EvidenceResult:
         schedule = (self.replay or {}).get("schedule")
+        if schedule is None and "schedule" in (self.replay or {}):
+            raise OutOfTime  # as in the fit that is replayed
         result = evidence_anneal_in(run, problem, size, schedule=schedule)
-        self.replay_["schedule"] = result.schedule
+        begun = result.ended != NOT_BEGUN
+        self.replay_["schedule"] = result.schedule if begun else None
         return result
 
     def _sample_around(self, run: Run, design: Design, size: int) -> None:
@@ -403,7 +422,7 @@ class AnnealedSubsetRegressor(RegressorMixin, SelectorMixin, BaseEstimator):
         if 0 < size < min(n_samples, design.candidates.size):
             problem = counting_as(design.problem, n_samples)
             evidence = self._sampled(run, problem, size)
-            if not run.interrupted:
+            if not run.interrupted and evidence.ended != NOT_BEGUN:
                 self.evidence_ = evidence
 
     def _keep(self, design: Design, support: NDArray[np.int64]) -> None:

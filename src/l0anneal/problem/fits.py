@@ -18,6 +18,7 @@ from l0anneal._util.blas import one_blas_thread
 from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = [
+    "columns_of",
     "left_after",
     "losses",
     "partial_correlations",
@@ -144,6 +145,11 @@ def partial_correlations(problem: SparseProblem, columns: Indices, given: Indice
     length = np.sqrt(np.maximum(np.diag(left), 0.0))
     length = np.where(length > 1e-6, length, np.inf)
     return np.asarray(left / length[:, None] / length)
+
+
+def columns_of(problem: SparseProblem, support: Indices) -> tuple[Floats, Floats]:
+    """Return the unit-norm columns of a support and the signal, as dense arrays."""
+    return _unit_columns(problem, support), _signal(problem)
 
 
 def _signal(problem: SparseProblem) -> Floats:

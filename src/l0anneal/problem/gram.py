@@ -7,6 +7,8 @@ are given by AᵀA alone.
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +26,19 @@ __all__ = [
     "check_possible",
     "check_scaled_gram",
     "gram_matrix",
+    "seconds_of_gram_matrix",
     "solve_gram",
 ]
 
 Floats = NDArray[np.float64]
+QUICK = 1e9  # multiplications that take less than a second
 
 
-def gram_matrix(A: Any, scale: Floats) -> Floats:
-    """Return the Gram matrix of the columns of A divided by ``scale``."""
+def gram_matrix(A: Any, scale: Floats, pause: Callable[[], object] = lambda: None) -> Floats:
+    """Return the Gram matrix of the columns of A divided by ``scale``.
+
+    ``pause`` is called between pieces of work, and may raise an exception to stop the computation.
+    """
     n = A.shape[1]
     with one_blas_thread():
         if scipy.sparse.issparse(A):
@@ -42,7 +49,26 @@ def gram_matrix(A: Any, scale: Floats) -> Floats:
         for start in range(0, A.shape[0], rows):
             block = np.asarray(A[start : start + rows], dtype=np.float64) / scale
             G += block.T @ block
+            pause()
         return G
+
+
+def seconds_of_gram_matrix(A: Any, scale: Floats) -> float:
+    """Estimate how long `gram_matrix` takes, from the product of a few columns."""
+    m, n = A.shape
+    if not scipy.sparse.issparse(A) and m * n**2 < QUICK:
+        return 0.0
+    sparse = scipy.sparse.issparse(A)
+    few = slice(0, min(n, max(64, n // 16) if sparse else 512))
+    rows = slice(0, m if sparse else 256)
+    part, part_scale = A[rows, few], scale[few]
+    shortest = math.inf
+    for _ in range(2):  # the first product may have to wait for memory
+        began = time.thread_time()  # on a busy machine, waiting would be multiplied too
+        gram_matrix(part, part_scale)
+        shortest = min(shortest, time.thread_time() - began)
+    filling = 2e-8 * n**2  # new memory for the whole matrix can take longer than the products
+    return shortest * (m / part.shape[0]) * (n / part.shape[1]) ** 2 + filling
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ needs elements of the Gram matrix faster than sparse products can give them.)
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -89,9 +88,7 @@ def projected_problem(X: Any, y: Floats, Q: Floats, n_samples: int) -> SparsePro
 
 
 def counting_as(problem: SparseProblem, n_samples: int) -> SparseProblem:
-    """Return the same problem with another number of samples; the two share a whole Gram matrix."""
-    if problem.gram_is_whole:
-        _ = problem.gram
+    """Return the same problem with another number of samples; the two share what is computed."""
     other = copy.copy(problem)
     other.n_samples = max(1, int(n_samples))
     return other
@@ -130,12 +127,10 @@ class _ProjectedSparse(SparseProblem):
         # the Gram matrix is a difference of squares, in which shorter columns are lost to rounding
         return np.where(left <= ROUNDING * squares, 0.0, np.sqrt(np.maximum(left, 0.0)))
 
-    @cached_property
-    def gram(self) -> Floats:
-        """The whole Gram matrix of the projected, unit-norm columns."""
+    def _whole_gram(self, pause: Callable[[], object] = lambda: None) -> Floats:
         with one_blas_thread():
             QA = self._QA / self._scale
-            G = gram_matrix(self.A, self._scale) - QA.T @ QA
+            G = gram_matrix(self.A, self._scale, pause) - QA.T @ QA
         zero = self.column_norms == 0
         G[zero] = 0.0
         G[:, zero] = 0.0

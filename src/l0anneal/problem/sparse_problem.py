@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,7 @@ from l0anneal.problem.gram import (
     check_possible,
     check_scaled_gram,
     gram_matrix,
+    seconds_of_gram_matrix,
     solve_gram,
 )
 from l0anneal.problem.summary import read_summary
@@ -365,7 +366,7 @@ class SparseProblem:
             )
         self._set_unit(b)
         scaled = G / scale[:, None] / scale[None, :]
-        self.__dict__["gram"] = check_scaled_gram(scaled, rounding.element)
+        self._arrays["gram"] = check_scaled_gram(scaled, rounding.element)
 
     def _set_unit(self, b: Floats) -> None:
         """Choose the engine's unit of energy: the most that the columns can reach of the signal.
@@ -377,6 +378,7 @@ class SparseProblem:
         reach = min(1.0, float(np.sum(b**2))) or 1.0
         self._b = b / math.sqrt(reach)
         self._unit = self._signal_norm * math.sqrt(reach)
+        self._arrays: dict[str, Floats] = {}  # computed when needed; copies of the problem share it
 
     def __repr__(self) -> str:
         source = "AᵀA" if self.A is None else type(self.A).__name__
@@ -479,20 +481,19 @@ class SparseProblem:
 
     # ------------------------------------------------------------ for the engine: unit norms
 
-    @cached_property
+    @property
     def gram(self) -> Floats:
         """The whole Gram matrix of the unit-norm columns."""
-        return gram_matrix(self.A, self._scale)
+        if not self.gram_is_ready:
+            self._arrays["gram"] = self._whole_gram()
+        return self._arrays["gram"]
 
-    @cached_property
+    @property
     def unit_columns(self) -> Floats:
         """The unit-norm columns as rows; empty if they would exceed `COLUMN_BYTES`."""
-        if self.A is None or 8 * math.prod(self.A.shape) > COLUMN_BYTES:
-            return np.empty((0, 0))
-        columns = np.empty((self.n_columns, self.A.shape[0]))
-        for cut, block in self.unit_blocks():
-            columns[cut] = block.T
-        return columns
+        if "unit columns" not in self._arrays:
+            self._arrays["unit columns"] = self._unit_columns()
+        return self._arrays["unit columns"]
 
     def unit_blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield the unit-norm columns in blocks, each with the slice of its columns."""
@@ -514,13 +515,36 @@ class SparseProblem:
         """Whether chains share the whole Gram matrix, instead of computing rows on demand."""
         return self.A is None or 8 * self.n_columns**2 <= WHOLE_GRAM_BYTES
 
-    def make_ready(self) -> None:
-        """Compute the arrays that chains share, before they start in their threads."""
-        _ = self.gram if self.gram_is_whole else self.unit_columns
+    @property
+    def gram_is_ready(self) -> bool:
+        """Whether the whole Gram matrix has been computed."""
+        return "gram" in self._arrays
+
+    def make_ready(self, pause: Callable[[], object] = lambda: None) -> None:
+        """Compute the arrays that chains share, before they start in their threads.
+
+        ``pause`` is called from time to time, and may raise an exception to stop the computation.
+        """
+        if self.gram_is_whole and not self.gram_is_ready:
+            self._arrays["gram"] = self._whole_gram(pause)
+        elif not self.gram_is_whole and "unit columns" not in self._arrays:
+            self._arrays["unit columns"] = self._unit_columns(pause)
+
+    def seconds_to_make_ready(self) -> float:
+        """Estimate how long `make_ready` takes if that may be long."""
+        if not self.gram_is_whole or self.gram_is_ready:
+            return 0.0
+        return seconds_of_gram_matrix(self.A, self._scale)
 
     def gram_row(self, j: int) -> Floats:
         """Return the correlations of unit column j with all unit columns."""
         if self.gram_is_whole:
+            return self.gram[j]
+        return self.fresh_row(j)
+
+    def fresh_row(self, j: int) -> Floats:
+        """Return the same from A, without the whole Gram matrix if that has not been computed."""
+        if self.gram_is_ready:
             return self.gram[j]
         with one_blas_thread():
             return self._correlate(self._columns(np.array([j]))[:, 0] / self._scale[j])
@@ -557,6 +581,18 @@ class SparseProblem:
         return self._unit / self._scale
 
     # ------------------------------------------------------------ private
+
+    def _whole_gram(self, pause: Callable[[], object] = lambda: None) -> Floats:
+        return gram_matrix(self.A, self._scale, pause)
+
+    def _unit_columns(self, pause: Callable[[], object] = lambda: None) -> Floats:
+        if self.A is None or 8 * math.prod(self.A.shape) > COLUMN_BYTES:
+            return np.empty((0, 0))
+        columns = np.empty((self.n_columns, self.A.shape[0]))
+        for cut, block in self.unit_blocks():
+            columns[cut] = block.T
+            pause()
+        return columns
 
     @cached_property
     def _scale(self) -> Floats:

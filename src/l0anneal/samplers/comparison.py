@@ -199,7 +199,7 @@ def _excluded(problem: SparseProblem, support: Indices) -> Excluded | None:
     tableau, and the best candidates are computed.
     """
     k = support.size
-    if not problem.gram_is_whole or not 0 < k < problem.n_columns:
+    if not problem.gram_is_ready or not 0 < k < problem.n_columns:
         return None
     workspace = Workspace(problem, k)
     try:

@@ -16,6 +16,7 @@ three parts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -30,28 +31,28 @@ from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.run import Run, RunStopped
+from l0anneal.samplers.greedy import NOT_BEGUN, completed, greedy_order
+from l0anneal.samplers.run import OutOfTime, Run, RunStopped
 from l0anneal.samplers.temperature_range import automatic_temperatures
 
-__all__ = ["Supports", "best_of_every_size"]
+__all__ = ["TO_THE_END", "Supports", "best_of_every_size"]
 
 # The short annealings: the number of temperatures, the least numbers of sweeps and of proposals at
 # each temperature, and where in the automatic schedule they begin, as a fraction of its length.
 TEMPERATURES, SWEEPS, PROPOSALS, BEGIN = 20, 3, 500, 0.25
 ENUMERATED = 5000  # sizes with at most this many supports are enumerated
 MOST_PASSES = 20
+NOT_ALL = "time limit, before all sizes were reached: larger supports were completed greedily"
 TO_THE_END = -1  # given as a number of steps: the search was not cut short
-
-
-class _TimeIsUp(Exception):
-    """Ends the search; the supports found so far stay."""
+FIRST_PASS = -2  # this number and those below: cut short in the first pass, after 0, 1, ... steps
 
 
 @dataclass(frozen=True)
 class Supports:
     """The best support found of each size from 0 on, and how to find them again.
 
-    ``n_steps`` replays the search exactly; it is −1 if the search was not cut short.
+    ``n_steps`` replays the search exactly; it is −1 if the search was not cut short, and lower if
+    the first pass was.
     """
 
     supports: list[NDArray[np.int64]]
@@ -67,7 +68,8 @@ def best_of_every_size(
     Parameters
     ----------
     run : Run
-        The run, which has begun. Its time limit cuts the search short; the first pass is always made.
+        The run, which has begun. Its time limit cuts the search short. Sizes for which there was no
+        time in the first pass get the columns that lower the energy most by themselves.
     problem : SparseProblem
         The dictionary A and the signal y.
     most : int
@@ -85,18 +87,36 @@ def best_of_every_size(
     """
     problem.check_size(most)
     run.compile(warm_up, "auto")
+    try:
+        with run.to_start():
+            run.prepare(problem)
+    except OutOfTime:
+        order = greedy_order(run, problem, most)
+        supports = [np.sort(order[:size]) for size in range(most + 1)]
+        return Supports(supports, FIRST_PASS, NOT_BEGUN)
     search = _Search(run, problem, most)
     ended, used = "no size could be improved any more", TO_THE_END
     try:
+        search.limit(n_steps, first_pass=True)
         search.begin()
+        if n_steps is not None and n_steps <= FIRST_PASS:
+            raise ValueError(
+                "these steps belong to another problem; they replay only their own run"
+            )
         search.limit(n_steps)
         search.settle()
         if 0 < search.most < problem.n_columns:
             search.anneal()
             search.settle()
-    except (_TimeIsUp, RunStopped):
+    except RunStopped:
         ended, used = "time limit", search.budget.used
-        search.make_monotone()
+        if search.in_first_pass and run.stopped:
+            search.end_at_last()
+        elif search.in_first_pass:
+            ended, used = NOT_ALL, FIRST_PASS - used
+            search.complete()
+        else:
+            search.make_monotone()
     return Supports(search.supports, used, ended)
 
 
@@ -106,23 +126,21 @@ class _Search:
     def __init__(self, run: Run, problem: SparseProblem, most: int) -> None:
         self.run, self.problem, self.most = run, problem, most
         self.budget = run.budget()
-        self.pause = run.listen
+        self.pause: Callable[[], object] = run.listen
+        self.in_first_pass = False
         self.energies = np.full(most + 1, np.inf)  # in the engine's units
         self.supports = [np.zeros(0, dtype=np.int64)] * (most + 1)
         self.energies[0] = 0.0
 
-    def limit(self, n_steps: int | None) -> None:
+    def limit(self, n_steps: int | None, first_pass: bool = False) -> None:
         """From here on count steps, and stop when the time is up or ``n_steps`` were made."""
-        replay = None if n_steps in (None, TO_THE_END) else n_steps
+        self.in_first_pass = first_pass
+        replay = None
+        if n_steps is not None and (n_steps <= FIRST_PASS if first_pass else n_steps >= 0):
+            replay = FIRST_PASS - n_steps if first_pass else n_steps
         end = self.run.deadline if n_steps is None else np.inf
         self.budget = self.run.budget(end, replay)
-        self.pause = self._count_step
-
-    def _count_step(self) -> None:
-        self.run.listen()
-        self.budget.used += 1
-        if not self.budget.more():
-            raise _TimeIsUp
+        self.pause = self.budget.spend
 
     def at(self, size: int) -> Workspace:
         """Return a workspace at the best support of a size."""
@@ -154,20 +172,33 @@ class _Search:
 
     def begin(self) -> None:
         """Make the first pass up, which finds out how many columns are independent."""
-        workspace, reached = self.at(0), 0
-        try:
-            for size in range(1, self.most + 1):
-                try:
-                    workspace.fill_greedily(size)
-                except ValueError:
-                    break
-                workspace, _ = self.descend(workspace)
-                reached = size
-                self.show("first pass", size)
-        finally:
-            self.most = reached
-            self.energies = self.energies[: reached + 1]
-            self.supports = self.supports[: reached + 1]
+        self.reached, self.first = 0, self.at(0)
+        for size in range(1, self.most + 1):
+            try:
+                self.first.fill_greedily(size)
+            except ValueError:
+                break
+            self.first, _ = self.descend(self.first)
+            self.reached = size
+            self.show("first pass", size)
+        self.end_at_last()
+
+    def end_at_last(self) -> None:
+        """Leave out the sizes that the first pass did not reach."""
+        self.most = self.reached
+        self.energies = self.energies[: self.most + 1]
+        self.supports = self.supports[: self.most + 1]
+
+    def complete(self) -> None:
+        """Give the sizes that the first pass did not reach the columns with the largest gains."""
+        gains = np.full(self.problem.n_columns, -1.0)
+        gains[self.first.outside_columns] = self.first.outside_gains
+        order = completed(self.first.support, gains, self.problem.n_columns)
+        admissible = self.first.size + int(np.sum(gains >= 0))
+        most = max(self.reached, min(self.most, self.problem.n_samples, admissible))
+        for size in range(self.reached + 1, most + 1):
+            self.supports[size] = np.sort(order[:size])
+        self.supports = self.supports[: most + 1]
 
     def up(self) -> bool:
         """Add the best column, size by size; return whether any size was improved."""

@@ -11,6 +11,11 @@ A public sampler checks its arguments and then works inside a run::
 Chains call ``run.listen()`` between kernel calls, at most some hundredths of a second apart, and ask
 ``run.over`` whether to begin another step. Everything else follows from that: time limits, interrupts
 that keep the best so far, and errors in one thread that stop the others.
+
+A time limit normally ends a run between two steps, so that it can be replayed. A step that is still
+going on at ``run.cutoff``, shortly after the limit, is stopped by `OutOfTime`, which `listen` raises.
+The sampler then discards that step and returns what it had before. A sampler whose first step has not
+ended after half of its time (`Run.to_start`) gives up, and returns greedy columns (`samplers.greedy`).
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FrameType
 from typing import Any, Literal, Self, TypeVar
 
@@ -38,18 +43,27 @@ from l0anneal.engine.warm_up import compile_notice
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["Budget", "OnInterrupt", "Run", "RunStopped"]
+__all__ = ["Budget", "OnInterrupt", "OutOfTime", "Run", "RunStopped"]
 
 OnInterrupt = Literal["raise", "return"]
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 MARGIN = 0.03  # part of a time limit that is kept for packing up the result
+GRACE = 0.1  # seconds after a time limit at which a step that is still going on is stopped
+START = 0.5  # part of a time limit in which the first step has to be made
 POLL = 0.1  # seconds; some systems deliver Ctrl-C only between two waits
 
 
 class RunStopped(Exception):
     """Raised by `Run.listen` inside a chain to end it between two kernel calls."""
+
+
+class OutOfTime(RunStopped):
+    """Raised by `Run.listen` in the middle of a step for which there is no more time."""
+
+    def __init__(self) -> None:
+        super().__init__("the time limit ended the run before it had found anything")
 
 
 class _Shared:
@@ -93,6 +107,8 @@ class Run:
         Whether Ctrl-C ended the run.
     deadline : float
         When to end, on the run's own clock (`now`); infinite without a time limit.
+    cutoff : float
+        When to stop even in the middle of a step; infinite without a time limit.
     """
 
     def __init__(
@@ -117,12 +133,20 @@ class Run:
         self._shared = _Shared(bar, self.n_threads)
         self._start_clock(time_limit, MARGIN)
 
-    def _start_clock(self, time_limit: float | None, margin: float) -> None:
-        self.began = self.now()
+    def _start_clock(
+        self, time_limit: float | None, margin: float, began: float | None = None
+    ) -> None:
+        self.began = self.now() if began is None else began
         self.time_limit = time_limit
-        self.deadline = math.inf
+        self.deadline = self.cutoff = math.inf
         if time_limit is not None:
             self.deadline = self.began + (1.0 - margin) * time_limit
+            self.cutoff = self.began + time_limit + GRACE
+
+    def count_from(self, began: float) -> None:
+        """Count the seconds since an earlier ``time.perf_counter()``, in which data were checked."""
+        spent = time.perf_counter() - began
+        self._start_clock(self.time_limit, MARGIN, self.now() - spent)
 
     # ------------------------------------------------------------ life
 
@@ -140,7 +164,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
     ) -> None:
         self._stack.close()
-        if isinstance(error, RunStopped):
+        if isinstance(error, RunStopped) and not isinstance(error, OutOfTime):
             raise KeyboardInterrupt from None  # interrupted before there was anything to return
 
     @contextmanager
@@ -207,6 +231,7 @@ class Run:
         if self.time_limit is not None:
             limit = max(1e-3, self.left if seconds is None else min(seconds, self.left))
         part._start_clock(limit, 0.0)
+        part.cutoff = min(part.cutoff, self.cutoff)
         return part
 
     # ------------------------------------------------------------ the clock
@@ -241,9 +266,29 @@ class Run:
         return self.stopped or self.now() >= self.deadline
 
     def listen(self) -> None:
-        """Raise `RunStopped` if the run was stopped; chains call this between kernel calls."""
+        """Raise `RunStopped` if the run was stopped; chains call this between kernel calls.
+
+        After `cutoff`, raise `OutOfTime`.
+        """
         if self.stopped:
             raise RunStopped
+        if self.now() >= self.cutoff:
+            raise OutOfTime
+
+    @contextmanager
+    def until(self, when: float) -> Iterator[None]:
+        """Let `listen` raise `OutOfTime` from a time on the run's clock on, inside a block."""
+        before = self.cutoff
+        self.cutoff = min(before, when)
+        try:
+            yield
+        finally:
+            self.cutoff = before
+
+    def to_start(self, share: float = START) -> AbstractContextManager[None]:
+        """Let `listen` raise `OutOfTime` if a block takes longer than a share of the time limit."""
+        limit = math.inf if self.time_limit is None else share * self.time_limit
+        return self.until(self.began + limit + GRACE)
 
     def compile(self, warm_up: Callable[..., object], *arguments: Any) -> None:
         """Compile kernels, or load them from the cache, while the clock stands still.
@@ -273,6 +318,13 @@ class Run:
         """Return a named random stream of this run; see `l0anneal._util.seeds`."""
         return stream_of(self.seed, name, *indices)
 
+    def prepare(self, problem: SparseProblem) -> None:
+        """Compute the arrays that chains share; raise `OutOfTime` if they will not be ready in time."""
+        self.listen()
+        if self.cutoff < math.inf and problem.seconds_to_make_ready() > self.cutoff - self.now():
+            raise OutOfTime
+        problem.make_ready(self.listen)
+
     def workspace(self, problem: SparseProblem, capacity: int) -> Workspace:
         """Return a workspace whose long operations stop when the run is stopped."""
         workspace = Workspace(problem, capacity)
@@ -280,11 +332,17 @@ class Run:
         return workspace
 
     def polished(self, problem: SparseProblem, support: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the swap-local minimum below a support, or how far the descent came."""
+        """Return the swap-local minimum below a support, or how far the descent came.
+
+        How far it came depends on when the user stopped the run. If the time limit stops the descent,
+        `OutOfTime` is raised instead, so that the run can be replayed without the descent.
+        """
         workspace = self.workspace(problem, support.size)
         try:
             workspace.begin_at(support)
             workspace.descend()
+        except OutOfTime:
+            raise
         except RunStopped:
             return workspace.support if workspace.size == support.size else support
         return workspace.support
@@ -310,8 +368,9 @@ class Run:
                 # an error of a chain comes before the stop that it caused in the others
                 for future in sorted(done, key=lambda f: isinstance(f.exception(), RunStopped)):
                     future.result()
-        except BaseException:
-            shared.stop = True
+        except BaseException as error:
+            # after a time limit the other calls hear of it by themselves, and the run goes on
+            shared.stop |= not isinstance(error, OutOfTime)
             for future in futures:
                 future.cancel()
             wait(futures)  # nobody may still be writing when the caller goes on
@@ -337,9 +396,9 @@ class Run:
         return Budget(self, end, replay)
 
     def require(self, found: object) -> None:
-        """Raise `RunStopped` if the run was stopped before it had found anything."""
+        """Raise `RunStopped` or `OutOfTime` if the run was stopped before it had found anything."""
         if not found:
-            raise RunStopped
+            raise RunStopped if self.stopped or self.time_limit is None else OutOfTime
 
     def record(self, ended: str) -> dict[str, Any]:
         """Return what every result says of its run, as fields of a result.
@@ -375,3 +434,14 @@ class Budget:
         if self.used and self.run.now() >= self.end:
             self.exhausted = True
         return not self.exhausted
+
+    def spend(self) -> None:
+        """Count a piece of work and raise `OutOfTime` if no other may follow.
+
+        As the ``pause`` of a workspace it stops long operations after a number of pieces that does
+        not depend on the clock when the run is replayed.
+        """
+        self.used += 1
+        self.run.listen()
+        if not self.more():
+            raise OutOfTime

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.annealing.chain import Chain, Observable, Settings, run_chains
 from l0anneal.samplers.annealing.result import RESERVED_NAMES, AnnealResult
 from l0anneal.samplers.comparison import compare_chains
+from l0anneal.samplers.greedy import NO_SCHEDULE, NOT_BEGUN, greedy_order
 from l0anneal.samplers.pace import (
     AdaptivePace,
     AdaptiveSchedule,
@@ -27,7 +29,7 @@ from l0anneal.samplers.pace import (
     interpolated,
 )
 from l0anneal.samplers.result import chain_fields
-from l0anneal.samplers.run import OnInterrupt, Run
+from l0anneal.samplers.run import OnInterrupt, OutOfTime, Run
 from l0anneal.samplers.schedule import Schedule
 from l0anneal.samplers.temperature_range import automatic_temperatures, temperature_range
 
@@ -146,13 +148,18 @@ def anneal(
         on_interrupt=on_interrupt,
     ) as run:
         run.compile(warm_up, move)
-        problem.make_ready()
-        steps = _steps(run, settings, schedule, n_chains)
-        if isinstance(steps, Schedule):
-            run.expect(steps.n_sweeps * n_chains)
-        chains = [Chain(run, settings, run.stream("annealing chain", c)) for c in range(n_chains)]
-        executed = run_chains(run, chains, steps)
-        return _package(run, settings, chains, executed, steps)
+        try:
+            with run.to_start():
+                run.prepare(problem)
+                steps = _steps(run, settings, schedule, n_chains)
+            if isinstance(steps, Schedule):
+                run.expect(steps.n_sweeps * n_chains)
+            seeds = [run.stream("annealing chain", c) for c in range(n_chains)]
+            chains = [Chain(run, settings, seed) for seed in seeds]
+            executed, cut = run_chains(run, chains, steps)
+        except OutOfTime:
+            return _not_begun(run, settings)
+        return _package(run, settings, chains, executed, steps, cut)
 
 
 def _check(
@@ -231,15 +238,50 @@ def _timed(
     ending = 0.1 * run.time_limit
     if run.now() < latest:
         began = run.now()
-        rehearsal.finish()
+        with suppress(OutOfTime), run.until(latest):
+            rehearsal.finish()
         ending = (run.now() - began) * n_rounds
     profile = interpolated(mus[: len(seconds)], np.array(seconds))
     deadline = run.began + 0.98 * run.time_limit - min(ending, 0.1 * run.time_limit)
     return TimedPace(pace, deadline, profile, fill, run.now)
 
 
+def _not_begun(run: Run, settings: Settings) -> AnnealResult:
+    """Return greedy columns, because the time limit is too short for a sweep."""
+    problem = settings.problem
+    support = settings.start
+    if support is None:
+        support = np.sort(greedy_order(run, problem, settings.k))
+    answer = chain_fields(problem, [support])
+    missing = np.full((1, 1), np.nan)
+    return AnnealResult(
+        **answer,
+        **run.record(NOT_BEGUN),
+        schedule=NO_SCHEDULE,
+        comparison=compare_chains(problem, [support], answer["chain_energies"], 0.0),
+        general_position=False,
+        refreshes=0,
+        mean_energy=missing,
+        std_energy=missing,
+        acceptance=missing,
+        kernels=np.full((1, 1), "", dtype="U1"),
+        move=settings.move,
+        n_pairs=settings.n_pairs,
+        polished=False,
+        observed=dict.fromkeys(settings.observables, missing),
+        sampled_supports=np.full((1, 1, settings.k), -1, dtype=np.int32)
+        if settings.keep_samples
+        else None,
+    )
+
+
 def _package(
-    run: Run, settings: Settings, chains: list[Chain], executed: Schedule, steps: Schedule | Pace
+    run: Run,
+    settings: Settings,
+    chains: list[Chain],
+    executed: Schedule,
+    steps: Schedule | Pace,
+    cut: bool,
 ) -> AnnealResult:
     """Put what the chains found into a result."""
     begun = [chain for chain in chains if chain.support is not None]
@@ -248,7 +290,7 @@ def _package(
     supports = [chain.support for chain in begun if chain.support is not None]
     answer = chain_fields(problem, supports)
     ended = "the schedule was completed"
-    if isinstance(steps, TimedPace) and steps.cut:
+    if cut or (isinstance(steps, TimedPace) and steps.cut):
         ended = "time limit"
     return AnnealResult(
         **answer,
@@ -265,6 +307,7 @@ def _package(
         kernels=_kernels(begun, n),
         move=settings.move,
         n_pairs=settings.n_pairs,
+        polished=settings.polish and not cut,
         observed={
             name: _table(begun, n, lambda chain, name=name: chain.observed[name])  # type: ignore[misc]
             for name in settings.observables

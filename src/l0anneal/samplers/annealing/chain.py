@@ -12,7 +12,7 @@ from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Mover
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.pace import Pace
-from l0anneal.samplers.run import Run, RunStopped
+from l0anneal.samplers.run import OutOfTime, Run, RunStopped
 from l0anneal.samplers.schedule import Schedule
 
 __all__ = ["Chain", "Observable", "Settings", "run_chains"]
@@ -50,6 +50,7 @@ class Chain:
         self.samples: list[NDArray[np.int64]] = []
         self.energies = np.zeros(0)  # after each sweep of the last step
         self.support: NDArray[np.int64] | None = None  # None until there is one
+        self.ends: list[NDArray[np.int64]] = []  # the supports at the end of each step
         self.lowest = np.inf
         self.stopped = False
 
@@ -65,6 +66,8 @@ class Chain:
                 self.workspace.fill(settings.k, np.random.default_rng(order).permutation(n))
             else:
                 self.workspace.begin_at(settings.start)
+        except OutOfTime:
+            raise
         except RunStopped:
             self.stopped = True
             return
@@ -76,6 +79,9 @@ class Chain:
             return
         try:
             self._sweep(mu, tau)
+            self.ends.append(self.workspace.support)
+        except OutOfTime:
+            raise
         except RunStopped:
             self.stopped = True
         if self.workspace.energy < self.lowest:
@@ -88,11 +94,21 @@ class Chain:
         try:
             if self.settings.polish:
                 self.workspace.descend()
+        except OutOfTime:
+            raise
         except RunStopped:
             self.stopped = True
             if self.workspace.energy > self.lowest:
                 return
         self.support = self.workspace.support
+
+    def go_back(self, n: int, n_sweeps: int) -> None:
+        """Forget all but the first n steps, with their sweeps; the support is that after step n."""
+        rows = (self.mean_energy, self.std_energy, self.acceptance, self.kernels)
+        for values in (*rows, *self.observed.values()):
+            del values[n:]  # type: ignore[attr-defined]
+        del self.samples[n_sweeps:]
+        self.support = self.ends[n - 1]
 
     def follow(self, schedule: Schedule) -> None:
         """Run a schedule from the beginning to the end."""
@@ -134,27 +150,43 @@ class Chain:
         self.run.advance(n_sweeps, f"ε = {distortion:.4g}")
 
 
-def run_chains(run: Run, chains: list[Chain], steps: Schedule | Pace) -> Schedule:
-    """Run the chains in threads; return the schedule that was executed.
+def run_chains(run: Run, chains: list[Chain], steps: Schedule | Pace) -> tuple[Schedule, bool]:
+    """Run the chains in threads; return the schedule that was executed, and whether it was cut short.
 
     With a schedule, each chain runs to the end independently of the others. With a pace, all chains
-    make each step together, because the pace decides on the step from the energies of all of them.
+    make each step together, because the pace decides on the step from the energies of all of them. A
+    step or a last descent for which there is no time is as if it had not begun; if that is the first
+    step, `OutOfTime` is raised.
     """
     if isinstance(steps, Schedule):
         run.map(lambda chain: chain.follow(steps), chains)
         begun = max((len(chain.mean_energy) + chain.stopped for chain in chains), default=0)
         n = max(1, min(len(steps), begun))  # an interrupted run has not begun all of them
-        return steps if n == len(steps) else Schedule(steps.mu[:n], steps.tau[:n], steps.name)
+        done = steps if n == len(steps) else Schedule(steps.mu[:n], steps.tau[:n], steps.name)
+        return done, False
     executed: list[tuple[float, int]] = []
-    run.map(Chain.begin, chains)
-    step = steps.next(None)
-    while step is not None:
+
+    def make(step: tuple[float, int]) -> None:
+        run.map(lambda chain: chain.step(*step), chains)
         executed.append(step)
-        mu, tau = step
-        run.map(lambda chain, mu=mu, tau=tau: chain.step(mu, tau), chains)  # type: ignore[misc]
-        if any(chain.stopped for chain in chains):
-            break
-        step = steps.next(np.stack([chain.energies for chain in chains]))
-    run.map(Chain.finish, chains)
+
+    with run.to_start():
+        run.map(Chain.begin, chains)
+        step = steps.next(None)
+        if step is not None:
+            make(step)
     run.require(executed)
-    return Schedule(tuple(mu for mu, _ in executed), tuple(tau for _, tau in executed), steps.name)
+    cut = False
+    try:
+        while not any(chain.stopped for chain in chains):
+            step = steps.next(np.stack([chain.energies for chain in chains]))
+            if step is None:
+                break
+            make(step)
+        run.map(Chain.finish, chains)
+    except OutOfTime:
+        cut = True
+        for chain in chains:
+            chain.go_back(len(executed), sum(tau for _, tau in executed))
+    mus, taus = zip(*executed)
+    return Schedule(mus, taus, steps.name), cut

@@ -56,6 +56,9 @@ class AnnealResult(SearchResult):
         How often the engine's stored numbers were recomputed to remove rounding errors.
     comparison : Comparison
         What the chains have in common, for `diagnose`.
+    polished : bool
+        Whether the run ended with a descent. It is False if there was no time for it; give it as
+        ``polish`` to reproduce the result.
     """
 
     schedule: Schedule
@@ -70,6 +73,7 @@ class AnnealResult(SearchResult):
     kernels: NDArray[np.str_] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.str_))
     move: str = "pair flip"
     n_pairs: int = 2
+    polished: bool = True
     # by chain and sweep
     sampled_supports: NDArray[np.int32] | None = None
 

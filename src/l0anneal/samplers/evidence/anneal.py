@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,24 +36,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_choice, check_integer, check_positive
 from l0anneal._util.seeds import RandomState
-from l0anneal.engine.moves import new_tally
-from l0anneal.engine.moves.evidence_flip import evidence_flip
-from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
-from l0anneal.engine.rng import stream
-from l0anneal.engine.warm_up import tiny_problem, warm_up
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.evidence.chain import Model
 from l0anneal.samplers.evidence.cooling import CoolingChain
 from l0anneal.samplers.evidence.groups import Group, check_groups
 from l0anneal.samplers.evidence.message_passing import pass_messages, set_up_flops
-from l0anneal.samplers.evidence.package import package
+from l0anneal.samplers.evidence.package import not_begun, package
 from l0anneal.samplers.evidence.posterior import Posterior
 from l0anneal.samplers.evidence.prior import SLABS, Prior, check_density
-from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.remainder import put_back, remainder_of
 from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
-from l0anneal.samplers.run import Budget, OnInterrupt, Run, RunStopped
+from l0anneal.samplers.evidence.warm_up import warm_up_evidence
+from l0anneal.samplers.run import Budget, OnInterrupt, OutOfTime, Run, RunStopped
 
 __all__ = ["evidence_anneal", "evidence_anneal_in"]
 
@@ -68,6 +61,7 @@ _FOREIGN = (
 # The most operations that message passing may need before its first step, and the speed that is
 # assumed if there is a time limit.
 SET_UP_FLOPS, FLOPS_PER_SECOND = 5e10, 2e9
+ATTEMPTS = 0.75  # part of a time limit after which an attempt is stopped in the middle of a sweep
 
 
 def evidence_anneal(
@@ -294,15 +288,22 @@ def evidence_anneal_in(
     known = None
     if noise_variance is not None and problem.signal_energy:
         known = noise_variance / problem.unit_energy
-    run.compile(_warm_up)
+    run.compile(warm_up_evidence)
     model = Model(problem, size, Prior.of(problem, rho, slab, groups), known)
     attempts = _Attempts(run, model, schedule)
     try:
-        best = attempts.seeded(max_messages) or attempts.best(tau, max_attempts)
+        with run.to_start(ATTEMPTS):
+            run.prepare(problem)
+            best = attempts.seeded(max_messages) or attempts.best(tau, max_attempts)
+    except OutOfTime:
+        if not attempts.chains:
+            return not_begun(run, model)
+        attempts.out_of_time = True
+        best = _best(attempts.chains)
     except RunStopped:
         best = attempts.so_far()
     posterior = Posterior(run, model, best)
-    if best.state != "found":
+    if best.state != "found" and (schedule is None or schedule.sampling):
         replay = None
         if schedule is not None:
             replay = schedule.sampling
@@ -387,6 +388,7 @@ class _Attempts:
         if max_messages == 0:
             return None
         run, end = self.run, self.ends[0]
+        run.advance(0, "message passing")
         beliefs = pass_messages(problem, max_messages, lambda: run.now() < end and not run.stopped)
         self.messages = len(beliefs.log)
         chain = self.new_chain(FIRST)
@@ -397,6 +399,7 @@ class _Attempts:
         """Cool a chain, and let it settle if it found no exact representation."""
         chain = self.new_chain(first)
         a = len(self.taus)
+        chain.stage = f"attempt {a + 1}, cooling"
         s = self.schedule
         if s is not None and a >= len(s.tau):
             raise ValueError(_FOREIGN)
@@ -458,26 +461,3 @@ def _best(chains: list[CoolingChain]) -> CoolingChain:
     if not _believed(chains[-1]) and best.crowded and not confirmed:
         best.state = "trapped"
     return best
-
-
-@cache
-def _warm_up() -> None:
-    """Compile the kernels that only this sampler uses."""
-    warm_up()
-    workspace = Workspace(tiny_problem(), 2)
-    state = stream(np.random.SeedSequence(0))
-    n = workspace.problem.n_columns
-    prior = (np.zeros(n + 1), np.zeros(n))
-    law: tuple[Any, ...] = (
-        1.0,
-        1.0,
-        0.0,
-        0.0,
-        *prior,
-        *Proposal.of(np.ones(n)),
-        0.0,
-        np.zeros(n),
-        2,
-    )
-    for kernel in (evidence_flip, evidence_flip_direct):
-        workspace.run(kernel, state, *law, 4, new_tally())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.chance import exact_columns
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
+from l0anneal.samplers.evidence.independent import independent
 from l0anneal.samplers.evidence.message_passing import Beliefs
 from l0anneal.samplers.run import Run
 
@@ -61,6 +61,7 @@ class CoolingChain(EvidenceChain):
         self._set_density(size if size is not None else first * min(m, n))
         self.slab = m * self.mean_square / max(1.0, self.rho * n)  # the signal's variance, shared
         self.temperature = max(HOT * self.mean_square, self.known or 0.0)
+        self.stage = "cooling"  # for the progress bar
         self.state = "trapped"
         self.crowded = True
         self.mean_size = 0.0
@@ -165,10 +166,7 @@ class CoolingChain(EvidenceChain):
             return True
         if support.size >= self.problem.n_samples:
             return False
-        workspace = Workspace(self.problem, support.size)
-        for j in support:
-            workspace.add(int(j))  # skips a column in the span of the previous ones
-        exact = exact_columns(self.problem, workspace.support, EXACT)
+        exact = exact_columns(self.problem, independent(self.problem, support), EXACT)
         if exact is None:
             return False
         exact = self.model.prior.with_groups(exact)
@@ -182,7 +180,7 @@ class CoolingChain(EvidenceChain):
         row = (self.temperature, mean_size, ratio, self.rho, self.slab, self.acceptance)
         self.log.append(row)
         t = self.temperature / self.mean_square
-        self.run.advance(1, f"T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns")
+        self.run.advance(1, f"{self.stage}, T = {t:.1e} ⟨y²⟩, {mean_size:.0f} columns")
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -191,6 +189,7 @@ class CoolingChain(EvidenceChain):
 
     def settle(self, n_sweeps: int) -> None:
         """Let T and the hyperparameters converge, then compute the evidence."""
+        self.stage = self.stage.replace("cooling", "settling")
         for _ in range(10):
             if not self.budget.more():
                 break

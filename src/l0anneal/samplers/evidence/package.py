@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.evidence.chain import Model
 from l0anneal.samplers.evidence.cooling import CROWDED
 from l0anneal.samplers.evidence.draws import WEIGHTY, Draws, find_sets
+from l0anneal.samplers.evidence.independent import correlations, independent
 from l0anneal.samplers.evidence.posterior import AGREE, Posterior, PosteriorChain
 from l0anneal.samplers.evidence.result import EvidenceResult, EvidenceSchedule
+from l0anneal.samplers.greedy import NOT_BEGUN, greedy_order
 from l0anneal.samplers.result import fitted
+from l0anneal.samplers.run import Run
 
 __all__ = ["package"]
 
@@ -40,8 +43,8 @@ def package(
         return _without_draws(posterior, shared)
     weights = posterior.weights
     if posterior.model.known is None and posterior.model.size is None:
-        likeliest = chains[int(np.argmax(weights))].workspace.support
-        if best.fits_exactly(likeliest):
+        likeliest = chains[int(np.argmax(weights))].draws[-1].columns
+        if best.fits_exactly(np.sort(likeliest)):
             best.state = "found"
             return _without_draws(posterior, shared)
     probability = posterior.probability
@@ -52,7 +55,7 @@ def package(
     draws = _draws(posterior, chains, weights)
     candidates = np.argsort(-p, kind="stable")[:CANDIDATES]
     candidates = candidates[p[candidates] > RARE].astype(np.int64)
-    correlation = _correlation(problem, candidates)
+    correlation = correlations(problem, candidates)
     size = np.bincount(np.diff(draws.start), weights=draws.weight).astype(np.float64)
     spread = np.sqrt(np.maximum(second - first**2, 0.0))
     arrays = {name: getattr(draws, name) for name in draws.__dataclass_fields__ if name != _WORTH}
@@ -83,32 +86,67 @@ def _without_draws(posterior: Posterior, shared: dict[str, Any]) -> EvidenceResu
     problem, best = posterior.model.problem, posterior.best
     found = best.state == "found"
     support = best.exact if found else best.workspace.support
-    answer = fitted(problem, _independent(problem, support, support.size))
-    candidates, p = answer["support"], np.full(problem.n_columns, np.nan)
-    if found:
-        twins = [_twins(problem, int(j)) for j in answer["support"]]
+    return _without_probabilities(
+        problem,
+        independent(problem, support),
+        **shared,
+        state="found" if found else "begun",
+        noise_variance=0.0 if found else best.temperature * problem.unit_energy,
+        rho=best.rho,
+        effective_sample_size=np.inf if found else 0.0,
+    )
+
+
+def not_begun(run: Run, model: Model) -> EvidenceResult:
+    """Return greedy columns, because the time limit is too short for the first attempt."""
+    problem = model.problem
+    usable = np.isfinite(model.prior.column_odds)
+    support = greedy_order(run, problem, model.size, usable)
+    together = [group for group in model.prior.groups if np.isin(group, support).any()]
+    support = independent(problem, np.unique(np.concatenate([support, *together])))
+    left = 2.0 * problem.energy(support) / max(1, problem.n_samples - support.size)
+    return _without_probabilities(
+        problem,
+        support,
+        **run.record(NOT_BEGUN),
+        log=np.zeros((0, 6)),
+        schedule=EvidenceSchedule((), (), (), ()),
+        state="begun",
+        noise_variance=left,
+        rho=support.size / problem.n_columns,
+        effective_sample_size=0.0,
+    )
+
+
+def _without_probabilities(
+    problem: SparseProblem, support: Indices, **fields: Any
+) -> EvidenceResult:
+    """Return a result with columns that are certain, if its state is "found", or without probabilities.
+
+    Of columns that are equal, none is certain.
+    """
+    answer = fitted(problem, support)
+    candidates, p = support, np.full(problem.n_columns, np.nan)
+    if fields["state"] == "found":
+        twins = [_twins(problem, int(j)) for j in support]
         p[:] = 0.0
         for columns in twins:
             p[columns] = 1.0 / columns.size
-        candidates = np.concatenate([answer["support"][:0], *twins])
-    size = np.zeros(answer["support"].size + 1)
+        candidates = np.concatenate([support[:0], *twins])
+    size = np.zeros(support.size + 1)
     size[-1] = 1.0
     return EvidenceResult(
         **answer,
-        **shared,
-        state="found" if found else "begun",
+        **fields,
         inclusion_probability=p,
         size_posterior=size,
         averaged_coef=answer["coef"].copy(),
         coef_std=np.zeros(problem.n_columns),
-        noise_variance=0.0 if found else best.temperature * problem.unit_energy,
-        rho=best.rho,
         chain_probability=p[None],
         chain_weight=np.ones(1),
-        effective_sample_size=np.inf if found else 0.0,
         draw_arrays={},
         candidates=candidates,
-        candidate_correlation=_correlation(problem, candidates),
+        candidate_correlation=correlations(problem, candidates),
     )
 
 
@@ -143,35 +181,17 @@ def _draws(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) 
     )
 
 
-def _correlation(problem: SparseProblem, columns: Indices) -> Floats:
-    if columns.size == 0:
-        return np.zeros((0, 0))
-    correlation = np.array([problem.gram_row(int(j))[columns] for j in columns])
-    np.fill_diagonal(correlation, 1.0)
-    return correlation
-
-
 def _support(
     posterior: Posterior, draws: Draws, p: Floats, candidates: Indices, correlation: Floats
 ) -> Indices:
     """Return the likely columns, and the likeliest column of each group that is likely."""
     model = posterior.model
     if model.size is not None:
-        return _independent(model.problem, np.argsort(-p, kind="stable"), model.size)
+        return independent(model.problem, np.argsort(-p, kind="stable"), model.size)
     sets = find_sets(draws, candidates, p[candidates], correlation, 0.5, KIN)
     chosen = {int(found.columns[0]) for found in sets} | set(np.flatnonzero(p > 0.5).tolist())
     order = np.array(sorted(chosen, key=lambda j: -p[j]), dtype=np.int64)
-    return _independent(model.problem, order, order.size)
-
-
-def _independent(problem: SparseProblem, order: Indices, size: int) -> Indices:
-    """Return the first ``size`` columns in the given order, without those in the span of others."""
-    workspace = Workspace(problem, size)
-    for j in order:
-        if workspace.size == size:
-            break
-        workspace.add(int(j))
-    return workspace.support
+    return independent(model.problem, order)
 
 
 def _state(

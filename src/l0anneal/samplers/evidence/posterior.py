@@ -132,7 +132,7 @@ class PosteriorChain(EvidenceChain):
                     break
                 self.rounds[-1].count(self._step(), *self._conditional())
                 budget.used += 1
-                self.run.advance(1, f"{self.n_inside} columns")
+                self.run.advance(1, f"drawing from the posterior, {self.n_inside} columns")
                 if budget.used == BURN_IN:
                     p = self.rounds[-1].probability
                     self.proposal = Proposal.of(0.5 / p.size + 0.5 * p / max(1e-9, p.sum()))
@@ -283,6 +283,8 @@ class Posterior:
         starts: list[CoolingChain | str] = [self.best, "empty"]
         with suppress(RunStopped):
             self._sample(starts, n_draws, end, None if replay is None else replay[:2])
+            if not self.counted:
+                return  # there was no time for a draw
             differ = np.max(np.ptp(self.probability, axis=0), initial=0.0) > AGREE
             again = differ and n_draws is None and self.run.now() < end
             if again if replay is None else len(replay) > 2:
@@ -343,6 +345,8 @@ class Posterior:
     def weights(self) -> Floats:
         """The weight of each chain: equal if they agree, and by evidence if not."""
         counted, p = self.counted, self.probability
+        if not counted:
+            return np.zeros(0)
         if np.max(np.ptp(p, axis=0), initial=0.0) <= AGREE:
             return np.full(len(counted), 1.0 / len(counted))
         logs = np.array([chain.log_mass() for chain in counted])

@@ -254,6 +254,8 @@ class EvidenceResult(Result):
         mean = float(sizes @ self.size_posterior)
         std = math.sqrt(max(0.0, float(sizes**2 @ self.size_posterior) - mean**2))
         attempts = f"{self.attempts} attempt(s)" if self.attempts else "by message passing"
+        if not self.attempts and self.state != "found":
+            attempts = "none: there was no time"
         return [
             ("support", f"{self.support.size} columns"),
             ("most likely", shown),

@@ -25,7 +25,8 @@ class KickResult(SearchResult):
     chain_energies, chain_supports, chain_coefs : ndarrays
         Energy, support and coefficients of each chain.
     n_kicks : ndarray of int
-        The number of kicks that each chain made. With the same seed they reproduce the result.
+        The number of kicks that each chain made. With the same seed they reproduce the result. A
+        negative number says that the time limit ended the search for the first minimum, and when.
     comparison : Comparison
         What the chains have in common, for `diagnose`.
     seed, seconds, interrupted, ended

@@ -35,9 +35,10 @@ from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.dominant import Remainder, dominant_columns, without
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.comparison import compare_chains
+from l0anneal.samplers.greedy import NOT_BEGUN, completed, greedy_order
 from l0anneal.samplers.kicks.result import KickResult
 from l0anneal.samplers.result import chain_fields
-from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
+from l0anneal.samplers.run import Budget, OnInterrupt, OutOfTime, Run, RunStopped
 
 __all__ = ["kick_search", "kick_search_in"]
 
@@ -45,6 +46,7 @@ FIRST_SLACK = 0.05  # as a fraction of the first minimum's energy
 EXACT = 1e-13  # energy, in the engine's units, below which the fit counts as exact
 DWARFED = 1e-6  # columns that leave at most this fraction of the signal are projected out
 ENDLESS = 2**50
+NO_MINIMUM = "time limit, before the first minimum: the columns are the best until then"
 PAUSE = 0.01  # seconds of kicks between two checks of the clock
 
 
@@ -112,7 +114,7 @@ def kick_search(
     if n_kicks is None:
         n_kicks = 1000 if time_limit is None else ENDLESS
     each = [n_kicks] * n_chains if np.ndim(n_kicks) == 0 else list(n_kicks)  # type: ignore[arg-type]
-    each = [check_integer("n_kicks", n, 0) for n in each]
+    each = [check_integer("n_kicks", n, 0 if np.ndim(n_kicks) == 0 else -ENDLESS) for n in each]
     if len(each) != n_chains:
         raise ValueError(f"n_kicks needs one number per chain, {n_chains}; got {len(each)}")
     start = None if initial_support is None else problem.check_support(initial_support, k)
@@ -139,7 +141,11 @@ def kick_search_in(
     if n_kicks is None:
         n_kicks = [1000 if run.time_limit is None else ENDLESS] * n_chains
     run.compile(_warm_up)
-    problem.make_ready()
+    try:
+        with run.to_start():
+            run.prepare(problem)
+    except OutOfTime:
+        return _not_begun(run, problem, k, start)
     run.expect(sum(n_kicks) if max(n_kicks) < ENDLESS else None)
     n_rounds = math.ceil(len(n_kicks) / run.n_threads)
     chains = [_Chain(run, problem, k, c, n, start, n_rounds) for c, n in enumerate(n_kicks)]
@@ -149,6 +155,8 @@ def kick_search_in(
     ended = "all kicks were made"
     if all(chain.exact for chain in begun):
         ended = "the columns represent the signal exactly"
+    elif any(chain.pieces for chain in begun):
+        ended = NO_MINIMUM
     elif any(chain.kicks < chain.n_kicks and not chain.exact for chain in begun):
         ended = "time limit"
     supports = [chain.support for chain in begun]
@@ -157,13 +165,31 @@ def kick_search_in(
     return KickResult(
         **answer,
         **run.record(ended),
-        n_kicks=np.array([chain.kicks for chain in begun]),
+        n_kicks=np.array([chain.kicks - chain.pieces for chain in begun]),
         comparison=compare_chains(problem, supports, answer["chain_energies"], resolution),
     )
 
 
+def _not_begun(
+    run: Run, problem: SparseProblem, k: int, start: NDArray[np.int64] | None
+) -> KickResult:
+    """Return greedy columns, because the Gram matrix alone takes longer than the time limit."""
+    support = np.sort(greedy_order(run, problem, k)) if start is None else np.sort(start)
+    answer = chain_fields(problem, [support])
+    return KickResult(
+        **answer,
+        **run.record(NOT_BEGUN),
+        n_kicks=np.zeros(1, dtype=np.int64),
+        comparison=compare_chains(problem, [support], answer["chain_energies"], 0.0),
+    )
+
+
 class _Chain:
-    """One chain; `search` may be called in a thread."""
+    """One chain; `search` may be called in a thread.
+
+    A negative ``n_kicks`` says after how many pieces of work the time limit ended the search for the
+    first minimum, and makes the search end there again.
+    """
 
     def __init__(
         self,
@@ -177,7 +203,11 @@ class _Chain:
     ) -> None:
         self.run, self.problem, self.k, self.index = run, problem, k, index
         self.start, self.n_rounds = start, n_rounds
-        self.n_kicks = n_kicks if 0 < k < problem.n_columns else 0
+        self.n_kicks = max(0, n_kicks) if 0 < k < problem.n_columns else 0
+        self.to_replay = -n_kicks if n_kicks < 0 else None
+        self.pieces = (
+            0  # of work in a search for the first minimum that was ended by the time limit
+        )
         self.at = np.zeros(PLACES, dtype=np.int64)
         self.best: NDArray[np.int64] | None = None  # None until there is one
         self.rest: Remainder | None = (
@@ -206,10 +236,15 @@ class _Chain:
         run = self.run
         share = (run.deadline - run.began) / self.n_rounds
         end = min(run.deadline, run.now() + share)
+        budget = run.budget(end, self.to_replay)
         try:
-            workspace = self._without_dominant(self._begin())
+            workspace = self._without_dominant(self._begin(budget), budget)
+        except OutOfTime:
+            self.pieces = budget.used
+            return
         except RunStopped:
             return
+        workspace.pause = run.listen
         unit_signal = workspace.problem.unit_signal
         held = workspace.spare()
         energy = workspace.unit_energy
@@ -222,7 +257,7 @@ class _Chain:
         if self.rest is not None:
             self._restore()
 
-    def _without_dominant(self, workspace: Workspace) -> Workspace:
+    def _without_dominant(self, workspace: Workspace, budget: Budget) -> Workspace:
         """Return a workspace without the dominant columns, or the given one if there are none."""
         problem = self.problem
         if workspace.energy > 0.5 * DWARFED * problem.signal_energy:
@@ -233,6 +268,7 @@ class _Chain:
             return workspace
         support = np.setdiff1d(workspace.support, dominant)
         within = self.run.workspace(rest.problem, support.size)
+        within.pause = budget.spend
         within.begin_at(np.searchsorted(rest.candidates, support))
         within.descend()
         self.rest, self.best = rest, within.support
@@ -243,7 +279,8 @@ class _Chain:
     def _restore(self) -> None:
         """Return to the original problem, where dominant columns may leave if that lowers the energy."""
         support = self.support
-        with suppress(ValueError):  # nearly dependent only beside the dominant columns
+        # nearly dependent only beside the dominant columns, or too late
+        with suppress(ValueError, OutOfTime):
             polished = self.run.polished(self.problem, support)
             if self.problem.energy(polished) < self.problem.energy(support):
                 self.best, self.rest = polished, None
@@ -270,20 +307,33 @@ class _Chain:
             fits = PAUSE / max(took / batch, 1e-9)
             batch = max(1, int(min(2 * batch, fits, (end - now - took) * fits / PAUSE)))
 
-    def _begin(self) -> Workspace:
-        """Return a workspace at the first minimum."""
+    def _begin(self, budget: Budget) -> Workspace:
+        """Return a workspace at the first minimum; out of time, ``best`` is the best so far."""
         run, problem, k = self.run, self.problem, self.k
         workspace = run.workspace(problem, k)
-        if self.start is not None:
-            workspace.begin_at(self.start)
-        elif self.index == 0:
-            workspace.fill_greedily(k)
-        else:
-            rng = np.random.default_rng(run.stream("kick start", self.index))
-            workspace.fill(k, rng.permutation(problem.n_columns))
-        workspace.descend()
+        workspace.pause = budget.spend
+        try:
+            if self.start is not None:
+                workspace.begin_at(self.start)
+            elif self.index == 0:
+                workspace.fill_greedily(k)
+            else:
+                rng = np.random.default_rng(run.stream("kick start", self.index))
+                workspace.fill(k, rng.permutation(problem.n_columns))
+            workspace.descend()
+        except OutOfTime:
+            self.best = self._complete(workspace)
+            raise
         self.best = workspace.support
         return workspace
+
+    def _complete(self, workspace: Workspace) -> NDArray[np.int64]:
+        """Return k columns: those of a workspace, and others that lower the energy most."""
+        if workspace.size < self.k and self.start is not None:
+            return np.sort(self.start)
+        gains = np.full(self.problem.n_columns, -1.0)
+        gains[workspace.outside_columns] = workspace.outside_gains
+        return np.sort(completed(workspace.support, gains, self.k))
 
 
 @cache

@@ -24,7 +24,7 @@ seed removes it.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -36,10 +36,11 @@ from l0anneal._util.counts import log_choose
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.greedy import NO_SCHEDULE, NOT_BEGUN, greedy_order
 from l0anneal.samplers.population.replicas import Replicas
 from l0anneal.samplers.population.result import PopulationResult
 from l0anneal.samplers.result import fitted
-from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
+from l0anneal.samplers.run import OnInterrupt, OutOfTime, Run, RunStopped
 from l0anneal.samplers.schedule import Schedule
 from l0anneal.samplers.temperature_range import temperature_range
 
@@ -47,6 +48,11 @@ __all__ = ["population_anneal"]
 
 Floats = NDArray[np.float64]
 
+# what is recorded at each temperature
+RECORDED = (
+    *("mean_energy", "std_energy", "energy_error", "log_g", "log_g_error", "entropy_error"),
+    *("integrated_log_g", "integrated_log_g_error", "acceptance", "ess", "n_families", "rho_t"),
+)
 HOT_SWEEPS = 30  # a time limit must suffice for this many sweeps at μ = 0; cold ones are cheaper
 
 
@@ -155,23 +161,31 @@ def population_anneal(
         unit="temperature",
     ) as run:
         run.compile(_warm_up)
-        problem.make_ready()
-        if schedule is None and mu_max is None:
-            mu_max = temperature_range(problem, k, run.listen)[1] / problem.unit_energy
-        each = 0.0
-        if run.time_limit is not None:
-            each = _seconds_of_a_sweep(run, problem, k)
-            population = min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
-        pace = _Pace(run, each * population)
-        cooled = _Population(Replicas(run, problem, k, population), keep_samples)
-        with suppress(RunStopped):  # the temperatures completed so far are in the record
+        cooled = None
+        try:
+            with run.to_start():
+                run.prepare(problem)
+                if schedule is None and mu_max is None:
+                    mu_max = temperature_range(problem, k, run.listen)[1] / problem.unit_energy
+                each = 0.0
+                if run.time_limit is not None:
+                    each = _seconds_of_a_sweep(run, problem, k)
+                    population = min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
+                pace = _Pace(run, each * population)
+                cooled = _Population(Replicas(run, problem, k, population), keep_samples)
             if schedule is not None:
                 run.expect(len(schedule))
                 _follow(pace, cooled, schedule)
             else:
                 assert mu_max is not None
                 _by_overlap(pace, cooled, mu_max, overlap, tau)
-        run.require(cooled.mus)
+        except OutOfTime:
+            if cooled is None or not cooled.mus:
+                return _not_begun(run, problem, k, keep_samples)
+            cooled.ended = "time limit"
+        except RunStopped:  # the temperatures completed so far are in the record
+            run.require(cooled is not None and cooled.mus)
+        assert cooled is not None
         name = schedule.name if schedule else "overlap"
         return _package(run, cooled, name, polish)
 
@@ -202,7 +216,12 @@ def _by_overlap(pace: _Pace, cooled: _Population, mu_max: float, overlap: float,
 def _package(run: Run, cooled: _Population, name: str, polish: bool) -> PopulationResult:
     """Put the record of the population into a result."""
     problem = cooled.replicas.problem
-    best = run.polished(problem, cooled.best) if polish else cooled.best
+    best = cooled.best
+    if polish:
+        try:
+            best = run.polished(problem, best)
+        except OutOfTime:
+            polish = False
     series: dict[str, Any] = {name: np.array(values) for name, values in cooled.record.items()}
     return PopulationResult(
         **fitted(problem, best),
@@ -212,7 +231,27 @@ def _package(run: Run, cooled: _Population, name: str, polish: bool) -> Populati
         family=cooled.last[0],
         last_supports=cooled.last[1],
         last_energies=cooled.last[2] * problem.unit_energy,
+        polished=polish,
         sampled_supports=np.stack(cooled.samples) if cooled.keep_samples else None,
+    )
+
+
+def _not_begun(run: Run, problem: SparseProblem, k: int, keep_samples: bool) -> PopulationResult:
+    """Return greedy columns, because the time limit is too short for a sweep."""
+    support = np.sort(greedy_order(run, problem, k))
+    answer = fitted(problem, support)
+    series: dict[str, Any] = dict.fromkeys(RECORDED, np.full(1, np.nan))
+    series |= {"n_families": np.ones(1), "rho_t": np.ones(1)}
+    return PopulationResult(
+        **answer,
+        **run.record(NOT_BEGUN),
+        **series,
+        schedule=NO_SCHEDULE,
+        family=np.zeros(1, dtype=np.int64),
+        last_supports=support[None].astype(np.int32),
+        last_energies=np.array([answer["energy"]]),
+        polished=False,
+        sampled_supports=support[None, None].astype(np.int32) if keep_samples else None,
     )
 
 
@@ -277,9 +316,7 @@ class _Population:
         self.integral = self.log_g
         self.integral_delta = np.zeros(size)
         self.node: tuple[float, float, float, Floats] | None = None
-        names = "mean_energy std_energy energy_error log_g log_g_error entropy_error"
-        names += " integrated_log_g integrated_log_g_error acceptance ess n_families rho_t"
-        self.record: dict[str, list[float]] = {name: [] for name in names.split()}
+        self.record: dict[str, list[float]] = {name: [] for name in RECORDED}
 
     def next_mu(self, mu_max: float, overlap: float) -> float:
         """Return the largest μ ≤ mu_max with the required effective sample size, by bisection."""
@@ -298,6 +335,11 @@ class _Population:
 
     def step(self, mu: float, n_sweeps: int) -> None:
         """Resample to μ, sweep there, measure."""
+        run = self.replicas.run
+        with nullcontext() if self.mus else run.to_start():
+            self._move(mu, n_sweeps)
+
+    def _move(self, mu: float, n_sweeps: int) -> None:
         if not self.mus:  # energies of the first, uniform, draws
             self.replicas.sweep(0.0, 1)
             self._integrate(0.0)

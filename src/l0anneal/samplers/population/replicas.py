@@ -39,7 +39,7 @@ class Replicas:
 
     def __init__(self, run: Run, problem: SparseProblem, k: int, n_replicas: int) -> None:
         self.run, self.problem, self.k = run, problem, k
-        problem.make_ready()
+        run.prepare(problem)
         self._mine = threading.local()
         self._n_threads = min(n_replicas, run.n_threads)
         self.supports = np.empty((n_replicas, k), dtype=np.int64)

@@ -44,6 +44,9 @@ class PopulationResult(Result):
         temperature.
     family : ndarray of shape (R,)
         First ancestor of each replica of the last population. Relatives are not independent.
+    polished : bool
+        Whether the run ended with a descent. It is False if there was no time for it; give it as
+        ``polish`` to reproduce the result.
     """
 
     schedule: Schedule
@@ -65,6 +68,7 @@ class PopulationResult(Result):
     last_supports: NDArray[np.int32]
     last_energies: Floats
     sampled_supports: NDArray[np.int32] | None = None
+    polished: bool = True
 
     @property
     def population(self) -> int:

@@ -20,7 +20,7 @@ from l0anneal.engine.moves.size_flip import size_flip
 from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Mover, Sweeps
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.run import Run
+from l0anneal.samplers.run import OutOfTime, Run
 
 __all__ = ["MOST_RUNGS", "ReplicaLadder"]
 
@@ -45,7 +45,7 @@ class ReplicaLadder:
         mu: Floats,
     ) -> None:
         self.run, self.problem, self.least, self.most = run, problem, least, most
-        problem.make_ready()
+        run.prepare(problem)
         self._rng = np.random.default_rng(run.stream("temper exchange"))
         self._n_streams = 0
         self.n_sizes = most - least + 1
@@ -96,7 +96,12 @@ class ReplicaLadder:
         """Make one sweep at each rung; `energies` and `sizes` hold for it until `exchange`."""
         gains = self._gains() if learn else np.zeros(self.mu.size)
         parts = np.array_split(np.arange(self.mu.size), min(self.run.n_threads, self.mu.size))
-        self.run.map(lambda part: self._sweep(part, gains), parts)
+        visits = self.visits.copy()
+        try:
+            self.run.map(lambda part: self._sweep(part, gains), parts)
+        except OutOfTime:
+            self.visits[:] = visits  # a round for which there is no time has not begun
+            raise
         for a, r in enumerate(self.at):
             workspace = self.workspaces[r]
             self.energies[a] = self.problem.unit_signal + workspace.unit_energy
@@ -144,9 +149,14 @@ class ReplicaLadder:
 
     def keep_present(self) -> None:
         """If no round was completed, count the present supports as the best ones."""
-        if all(support is None for support in self.best):
+        if not self.begun:
             for workspace in self.workspaces:
                 self.best[workspace.size - self.least] = workspace.support
+
+    @property
+    def begun(self) -> bool:
+        """Whether a round was completed."""
+        return any(support is not None for support in self.best)
 
     @property
     def exchange_rate(self) -> Floats:

@@ -59,6 +59,9 @@ class TemperResult(Result):
         and size.
     visits : ndarray of shape (L, n_sizes)
         The number of proposals made at each size and rung.
+    polished : bool
+        Whether the run ended with a descent. It is False if there was no time for it; give it as
+        ``polish`` to reproduce the result.
     """
 
     n_sweeps: int
@@ -84,6 +87,7 @@ class TemperResult(Result):
     best_coefs: Floats
     # by sweep, rung and slot, padded with −1
     sampled_supports: NDArray[np.int32] | None = None
+    polished: bool = True
 
     @property
     def sizes(self) -> NDArray[np.int64]:

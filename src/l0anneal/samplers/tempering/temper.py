@@ -13,10 +13,7 @@ which the ladder and the weights stay fixed and rung a has the distribution
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,26 +26,25 @@ from l0anneal.engine.sweep import Sweeps
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.result import fitted
-from l0anneal.samplers.run import OnInterrupt, Run, RunStopped
+from l0anneal.samplers.run import OnInterrupt, OutOfTime, Run, RunStopped
 from l0anneal.samplers.temperature_range import temperature_range
-from l0anneal.samplers.tempering.averages import averages_of
 from l0anneal.samplers.tempering.ladder import (
     MOST_RUNGS,
     SURVEY_TEMPERATURES,
     SURVEYED_SIZES,
     ReplicaLadder,
 )
+from l0anneal.samplers.tempering.package import LEAST_SWEEPS, Counts, Series, not_begun, package
 from l0anneal.samplers.tempering.result import TemperResult
 
 __all__ = ["temper"]
 
 Floats = NDArray[np.float64]
 
-LEAST_SWEEPS = 2
 PILOT_STAGES = (1, 2, 4)  # parts of the pilot run; the ladder moves after each but the last
 FIRST_RUNGS = 16
 SURVEY_TAU = 5
+START = 0.3  # part of a time limit in which all replicas have to make a sweep
 
 
 def temper(
@@ -156,47 +152,30 @@ def temper(
         on_interrupt=on_interrupt,
     ) as run:
         run.compile(_warm_up, least < most)
-        if run.time_limit is not None:
-            _afford(run, problem, least, most, given is None, counts)
-        else:
-            run.expect(counts.n_pilot + counts.n_burn_in + counts.n_sweeps)
-        first = _first_ladder(run, problem, most, counts, mu_max) if given is None else given
-        rungs = ReplicaLadder(run, problem, least, most, first * problem.unit_energy)
-        series = _Series(keep_samples)
-        with suppress(RunStopped):  # the averaged sweeps so far are in the series
-            _run(run, rungs, given is None, counts, series)
-        return _package(run, rungs, given, counts, series, polish)
-
-
-@dataclass
-class _Counts:
-    """Numbers of sweeps and replicas; with a time limit they are determined during the run."""
-
-    n_sweeps: int
-    n_pilot: int
-    n_burn_in: int
-    survey_tau: int
-    n_replicas: int | None
-
-
-@dataclass
-class _Series:
-    """Energies, sizes and supports after each averaged sweep, by rung."""
-
-    keep_samples: bool
-    energies: list[Floats] = field(default_factory=list)
-    sizes: list[Floats] = field(default_factory=list)
-    supports: list[NDArray[np.int32]] = field(default_factory=list)
-
-    def note(self, rungs: ReplicaLadder) -> None:
-        self.energies.append(rungs.energies.copy())
-        self.sizes.append(np.asarray(rungs.sizes, dtype=np.float64))
-        if self.keep_samples:
-            self.supports.append(rungs.supports())
+        rungs, series = None, Series(keep_samples)
+        try:
+            with run.to_start(START):
+                run.prepare(problem)
+                if run.time_limit is not None:
+                    _afford(run, problem, least, most, given is None, counts)
+                else:
+                    run.expect(counts.n_pilot + counts.n_burn_in + counts.n_sweeps)
+                mu = _first_ladder(run, problem, most, counts, mu_max) if given is None else given
+                rungs = ReplicaLadder(run, problem, least, most, mu * problem.unit_energy)
+                rungs.survey(counts.survey_tau)
+                done = _first_stage(run, rungs, counts)
+            _run(run, rungs, given is None, counts, series, done)
+        except OutOfTime:
+            if rungs is None or not rungs.begun:
+                return not_begun(run, problem, least, most)
+        except RunStopped:
+            run.require(rungs is not None)
+        assert rungs is not None  # the averaged sweeps so far are in the series
+        return package(run, rungs, given, counts, series, polish)
 
 
 def _afford(
-    run: Run, problem: SparseProblem, least: int, most: int, tune: bool, counts: _Counts
+    run: Run, problem: SparseProblem, least: int, most: int, tune: bool, counts: Counts
 ) -> None:
     """Reduce the numbers to what the time limit allows, judging by one sweep at μ = 0."""
     assert run.time_limit is not None
@@ -212,10 +191,11 @@ def _afford(
         counts.survey_tau = min(counts.survey_tau, int(0.15 * run.time_limit / each))
 
 
-def _run(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts, series: _Series) -> None:
-    """The survey, the pilot run, the burn-in and the averaged sweeps."""
-    rungs.survey(counts.survey_tau)
-    _pilot(run, rungs, tune, counts)
+def _run(
+    run: Run, rungs: ReplicaLadder, tune: bool, counts: Counts, series: Series, done: int
+) -> None:
+    """The pilot run, of which ``done`` sweeps have been made, the burn-in and the averaged sweeps."""
+    _pilot(run, rungs, tune, counts, done)
     if run.time_limit is not None:
         counts.n_burn_in = counts.n_pilot // 5
     for _ in range(counts.n_burn_in):
@@ -230,7 +210,7 @@ def _run(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts, series: _S
         n_done += 1
 
 
-def _wanted(run: Run, counts: _Counts, n_done: int) -> bool:
+def _wanted(run: Run, counts: Counts, n_done: int) -> bool:
     """Whether another sweep is to be averaged."""
     if run.time_limit is None:
         return n_done < counts.n_sweeps
@@ -243,22 +223,26 @@ def _step(run: Run, rungs: ReplicaLadder, learn: bool = False) -> None:
     run.advance()
 
 
-def _pilot(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts) -> None:
-    """Learn the weights and, if it is not given, the ladder.
+def _first_stage(run: Run, rungs: ReplicaLadder, counts: Counts) -> int:
+    """With a time limit, make the first stage of the pilot run, and return its number of sweeps.
 
-    With a time limit, the number of sweeps for which the first stage has time determines all other
-    numbers of sweeps.
+    The number of sweeps for which this stage has time determines all other numbers of sweeps.
     """
-    done = 0
-    if run.time_limit is not None:
-        began, first_stage = run.now(), run.began + 0.04 * run.time_limit
-        while done == 0 or run.now() < first_stage:
-            _step(run, rungs, learn=True)
-            done += 1
-        counts.n_pilot = done * sum(PILOT_STAGES) // PILOT_STAGES[0]
-        left = run.began + 0.96 * run.time_limit - run.now()
-        if done == 1 and counts.n_pilot * (run.now() - began) > 0.5 * left:
-            counts.n_pilot = 1
+    if run.time_limit is None:
+        return 0
+    done, began, end = 0, run.now(), run.began + 0.04 * run.time_limit
+    while done == 0 or run.now() < end:
+        _step(run, rungs, learn=True)
+        done += 1
+    counts.n_pilot = done * sum(PILOT_STAGES) // PILOT_STAGES[0]
+    left = run.began + 0.96 * run.time_limit - run.now()
+    if done == 1 and counts.n_pilot * (run.now() - began) > 0.5 * left:
+        counts.n_pilot = 1
+    return done
+
+
+def _pilot(run: Run, rungs: ReplicaLadder, tune: bool, counts: Counts, done: int) -> None:
+    """Learn the weights and, if it is not given, the ladder; ``done`` sweeps have been made."""
     n_pilot = counts.n_pilot
     for stage, end in enumerate(np.cumsum(PILOT_STAGES) * n_pilot // sum(PILOT_STAGES)):
         if stage > 0 and tune and n_pilot >= sum(PILOT_STAGES) and np.all(rungs.tried > 0):
@@ -268,72 +252,8 @@ def _pilot(run: Run, rungs: ReplicaLadder, tune: bool, counts: _Counts) -> None:
         done = max(done, int(end))
 
 
-# ---------------------------------------------------------------- the result
-
-
-def _package(
-    run: Run,
-    rungs: ReplicaLadder,
-    given: Floats | None,
-    counts: _Counts,
-    series: _Series,
-    polish: bool,
-) -> TemperResult:
-    """Put supports, averages and the ladder's record into a result."""
-    problem, unit = rungs.problem, rungs.problem.unit_energy
-    n_sweeps, n_rungs = len(series.energies), rungs.mu.size
-    rungs.keep_present()
-    supports, best_energies, coefs = _best(run, rungs, polish)
-    largest = int(np.flatnonzero(np.isfinite(best_energies))[-1])
-    averages: dict[str, Any] = {
-        name: np.full(n_rungs, np.nan)
-        for name in ("mean_energy", "std_energy", "energy_error", "autocorrelation")
-    }
-    refusals = [f"only {n_sweeps} sweep(s) were averaged; {LEAST_SWEEPS} are needed"]
-    if n_sweeps >= LEAST_SWEEPS:
-        averages, refusals = averages_of(rungs, np.stack(series.energies), np.stack(series.sizes))
-    return TemperResult(
-        **fitted(problem, supports[largest][supports[largest] >= 0]),
-        **run.record("all sweeps were made" if run.time_limit is None else "time limit"),
-        n_sweeps=n_sweeps,
-        n_pilot=counts.n_pilot,
-        n_burn_in=counts.n_burn_in,
-        survey_tau=counts.survey_tau,
-        n_replicas=counts.n_replicas,
-        first_size=rungs.least,
-        refusals=tuple(refusals),
-        round_trips=rungs.round_trips,
-        size_trips=rungs.size_trips,
-        ladder=rungs.mu / unit if given is None else given,
-        weights=rungs.weights,
-        exchange_rate=rungs.exchange_rate,
-        visits=rungs.visits,
-        best_supports=supports,
-        best_energies=best_energies,
-        best_coefs=coefs,
-        sampled_supports=np.stack(series.supports).astype(np.int32) if series.supports else None,
-        **averages,
-    )
-
-
-def _best(run: Run, rungs: ReplicaLadder, polish: bool) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Return the best supports, sorted and padded with −1, their energies and coefficients."""
-    problem = rungs.problem
-    supports = np.full((rungs.n_sizes, rungs.most), -1, dtype=np.int64)
-    energies = np.full(rungs.n_sizes, np.nan)
-    coefs = np.full((rungs.n_sizes, problem.n_columns), np.nan)
-    for i, support in enumerate(rungs.best):
-        if support is None:  # a size that was never seen
-            continue
-        if polish:
-            support = run.polished(problem, support)
-        fit = fitted(problem, support)
-        supports[i, : support.size], energies[i], coefs[i] = support, fit["energy"], fit["coef"]
-    return supports, energies, coefs
-
-
 def _first_ladder(
-    run: Run, problem: SparseProblem, k: int, counts: _Counts, mu_max: float | None
+    run: Run, problem: SparseProblem, k: int, counts: Counts, mu_max: float | None
 ) -> Floats:
     """Return a geometric ladder between the hot and the cold end of the automatic schedule."""
     hot, cold = (mu / problem.unit_energy for mu in temperature_range(problem, k, run.listen))
@@ -352,9 +272,9 @@ def _check_counts(
     n_burn_in: int | None,
     survey_tau: int | None,
     n_replicas: int | None,
-) -> _Counts:
+) -> Counts:
     n_sweeps = check_integer("n_sweeps", n_sweeps, LEAST_SWEEPS)
-    return _Counts(
+    return Counts(
         n_sweeps=n_sweeps,
         n_pilot=n_sweeps // 2 if n_pilot is None else check_integer("n_pilot", n_pilot, 1),
         n_burn_in=n_sweeps // 10 if n_burn_in is None else check_integer("n_burn_in", n_burn_in, 0),
