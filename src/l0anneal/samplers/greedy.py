@@ -107,7 +107,7 @@ def greedy_order(
         if run.stopped or began + took > run.deadline or not greedy.step(size is None):
             break
         took = run.now() - began
-        run.advance(0, f"no time to begin: {len(greedy.chosen)} greedy columns")
+        run.note(f"no time to begin: {len(greedy.chosen)} greedy columns")
     chosen = np.array(greedy.chosen, dtype=np.int64)
     return chosen if size is None else completed(chosen, greedy.gains, size)
 

@@ -389,6 +389,11 @@ class Run:
                 self._shared.bar.set_postfix_str(note, refresh=False)
             self._shared.bar.update(n)
 
+    def note(self, text: str) -> None:
+        """Say on the progress bar what the run does, before there is a step to count."""
+        with self._shared.lock:
+            self._shared.bar.set_postfix_str(text)
+
     # ------------------------------------------------------------ the end
 
     def budget(self, end: float = math.inf, replay: int | None = None) -> Budget:
@@ -436,11 +441,7 @@ class Budget:
         return not self.exhausted
 
     def spend(self) -> None:
-        """Count a piece of work and raise `OutOfTime` if no other may follow.
-
-        As the ``pause`` of a workspace it stops long operations after a number of pieces that does
-        not depend on the clock when the run is replayed.
-        """
+        """As the ``pause`` of a workspace, count pieces of work; `OutOfTime` if no other may follow."""
         self.used += 1
         self.run.listen()
         if not self.more():

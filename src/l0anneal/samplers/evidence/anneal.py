@@ -388,7 +388,7 @@ class _Attempts:
         if max_messages == 0:
             return None
         run, end = self.run, self.ends[0]
-        run.advance(0, "message passing")
+        run.note("message passing")
         beliefs = pass_messages(problem, max_messages, lambda: run.now() < end and not run.stopped)
         self.messages = len(beliefs.log)
         chain = self.new_chain(FIRST)
