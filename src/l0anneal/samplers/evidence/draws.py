@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CredibleSet", "Draws", "find_sets"]
+__all__ = ["ENOUGH", "CredibleSet", "Draws", "find_sets"]
 
 ENOUGH = 400  # effective draws that a statement about sets of columns needs
 MOST_SEEDS = 200  # columns that are tried as the first of a set
@@ -94,7 +94,7 @@ class Draws:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CredibleSet:
     """Columns of which at least one belongs to the support, with a stated probability.
 
@@ -117,6 +117,9 @@ class CredibleSet:
     purity: float
     weights: Floats
     names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         names = self.names or tuple(str(j) for j in self.columns)

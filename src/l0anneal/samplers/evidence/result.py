@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ _STATES = {
     "disagreed": "the chains found different columns: the probabilities are uncertain",
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
+SETS = 4  # credible sets that a summary shows
 WEIGHTY = 0.02  # a chain with less weight does not count as disagreeing
 Floats = NDArray[np.float64]
 
@@ -176,7 +177,7 @@ class EvidenceResult(Result):
         if self.draws is None:
             return [CredibleSet(np.array([j]), 1.0, 1.0, np.ones(1)) for j in self.support.tolist()]
         self.draws.check("credible sets")
-        return find_sets(
+        found = find_sets(
             self.draws,
             self.candidates,
             self.inclusion_probability[self.candidates],
@@ -184,6 +185,9 @@ class EvidenceResult(Result):
             coverage,
             min_purity,
         )
+        if self.feature_names is None:
+            return found
+        return [replace(one, names=tuple(self.name(j) for j in one.columns)) for one in found]
 
     @property
     def attempts(self) -> int:
@@ -223,17 +227,32 @@ class EvidenceResult(Result):
 
         return plot_evidence(self)
 
+    def figure(self) -> Figure | None:
+        """Return a small picture of the probabilities."""
+        from l0anneal.samplers.plotting import plot_bars
+
+        p = self.inclusion_probability
+        likely = np.argsort(-p, kind="stable")[: max(10, min(20, self.support.size))]
+        likely = likely[p[likely] > 0.01]
+        if likely.size == 0:
+            return None
+        return plot_bars([self.name(j) for j in likely], p[likely], "probability", (0.0, 1.0))
+
     def likely_sets(self) -> list[CredibleSet]:
         """Return the credible sets, or none if there are too few draws to tell."""
         return self.credible_sets() if self.effective_sample_size >= ENOUGH else []
 
     def _lines(self) -> list[tuple[str, str]]:
         order = np.argsort(-self.inclusion_probability, kind="stable")
-        shown = ", ".join(f"{j} ({self.inclusion_probability[j]:.2f})" for j in order[:6])
+        p = self.inclusion_probability
+        shown = ", ".join(f"{self.name(j)} ({p[j]:.2f})" for j in order[:6])
         sizes = np.arange(self.size_posterior.size)
         mean = float(sizes @ self.size_posterior)
         std = math.sqrt(max(0.0, float(sizes**2 @ self.size_posterior) - mean**2))
         attempts = f"{self.attempts} attempt(s)" if self.attempts else "by message passing"
+        sets = [("set", str(one)) for one in self.likely_sets() if one.columns.size > 1]
+        if len(sets) > SETS:
+            sets[SETS:] = [("", f"and {len(sets) - SETS} more sets: credible_sets()")]
         return [
             ("support", f"{self.support.size} columns"),
             ("most likely", shown),
@@ -242,7 +261,7 @@ class EvidenceResult(Result):
             ("noise", f"variance {self.noise_variance:.6g}"),
             ("state", f"{self.state}: {_STATES[self.state]}"),
             ("search", attempts),
-            *(("set", str(found)) for found in self.likely_sets() if found.columns.size > 1),
+            *sets,
         ]
 
     def table(self) -> list[dict[str, str]]:
@@ -250,7 +269,7 @@ class EvidenceResult(Result):
         likely = np.argsort(-p, kind="stable")[: max(10, min(20, self.support.size))]
         return [
             {
-                "column": str(j),
+                "column": self.name(j),
                 "probability": f"{p[j]:.2f}",
                 "coefficient": f"{self.coef[j]:.4g}" if self.coef[j] else "–",
                 "its average": f"{self.averaged_coef[j]:.4g}",
