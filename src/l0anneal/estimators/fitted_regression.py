@@ -90,9 +90,13 @@ class FittedRegression:
         mean = np.asarray(X @ coef.T + intercept)
         if not return_std:
             return mean
+        average = np.asarray(X @ self.averaged_coef_.T + self.averaged_intercept_)
         if mean.ndim == 1:
-            return mean, self._predictive.deviation(X, mean)
-        each = [one._predictive.deviation(X, m) for one, m in zip(self.estimators_, mean.T)]
+            return mean, self._predictive.deviation(X, mean, average)
+        each = [
+            one._predictive.deviation(X, m, a)
+            for one, m, a in zip(self.estimators_, mean.T, average.T)
+        ]
         return mean, np.column_stack(each)
 
     @property

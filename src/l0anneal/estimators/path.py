@@ -111,6 +111,10 @@ class SubsetPath(Record):
 
         return SubsetPathDisplay.from_path(self).figure_
 
+    def figure(self) -> Any:
+        """Return the plot, for notebooks."""
+        return self.plot()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the path as plain data that JSON can hold."""
         return {

@@ -5,9 +5,10 @@ has a flat prior, so that, given β and the noise variance s², its coefficients
 C⁺(y − Xβ) with the covariance s²(CᵀC)⁻¹. For a new row with the parts c and x, the mean squared
 deviation of y from a prediction p is therefore
 
-    ⟨(c C⁺y + (x − c C⁺X) β − p)²⟩ + ⟨s²⟩ (1 + c (CᵀC)⁻¹ cᵀ),
+    Var[(x − c C⁺X) β] + (m − p)² + ⟨s²⟩ (1 + c (CᵀC)⁻¹ cᵀ),
 
-where the averages are over the joint draws of β and s². Where there are no draws, the chosen columns
+where m is the prediction by the averaged coefficients, and variance and average are those over the joint
+draws of β and s². Where there are no draws, the chosen columns
 count as certain, and the textbook formula of least squares applies, with the unbiased noise variance.
 """
 
@@ -123,8 +124,11 @@ class Predictive:
             float(deviation[0]) if n_first else 0.0,
         )
 
-    def deviation(self, X: Any, prediction: Floats) -> Floats:
-        """Return the root of the mean squared deviation of new values of y from a prediction."""
+    def deviation(self, X: Any, prediction: Floats, average: Floats) -> Floats:
+        """Return the root of the mean squared deviation of new values of y from a prediction.
+
+        ``average`` is the prediction by the averaged coefficients.
+        """
         if not np.isfinite(self.noise_variance):
             raise ValueError(
                 "return_std needs an estimate of the noise, but the fit has as many coefficients as "
@@ -134,10 +138,10 @@ class Predictive:
         squares = np.empty(X.shape[0])
         for first in range(0, X.shape[0], CHUNK):
             rows = slice(first, first + CHUNK)
-            squares[rows] = self._squares(X[rows], prediction[rows])
-        return np.sqrt(squares)
+            squares[rows] = self._squares(X[rows])
+        return np.sqrt(squares + (average - prediction) ** 2)
 
-    def _squares(self, X: Any, prediction: Floats) -> Floats:
+    def _squares(self, X: Any) -> Floats:
         C = _dense(X[:, self.fixed])
         if self.fit_intercept:
             C = np.column_stack([np.ones(X.shape[0]), C])
@@ -147,7 +151,7 @@ class Predictive:
             return noise
         B = _as_matrix(self.draws, self.columns.size)
         values = _dense(B @ X[:, self.columns].T) + (self.start - B @ self.shift.T) @ C.T
-        return noise + self.draws.weight @ (values - prediction) ** 2
+        return noise + self.draws.weight @ (values - self.draws.weight @ values) ** 2
 
 
 def _as_matrix(draws: Draws, n_columns: int) -> Any:

@@ -82,6 +82,7 @@ def fit_target(
             support = fit.by_path(search, folds)
         else:
             support = fit.by_number(search)
+        run.advance(0, "sampling, for the probabilities")
         with suppress(RunStopped):  # the support is found; without probabilities it is certain
             fit.sample_around(run.part(), support.size)
     return fit.fitted(support)

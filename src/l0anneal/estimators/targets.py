@@ -45,7 +45,7 @@ def warn_of_classes(stacklevel: int) -> None:
         "or probabilities, and can be below 0 or above 1. To classify, use the model to choose "
         "columns: make_pipeline(AnnealedSubsetRegressor(5), LogisticRegression())",
         UserWarning,
-        stacklevel=stacklevel + 1,
+        stacklevel=stacklevel,
     )
 
 
