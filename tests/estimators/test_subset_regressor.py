@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l0anneal import SubsetPath
-from l0anneal.estimators import subset_regressor
+from l0anneal.estimators import single_target
 from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 from l0anneal.problem import sparse_problem as problem
 
@@ -258,7 +258,7 @@ def test_the_longest_path_can_be_set_and_warns_when_it_is_too_short(monkeypatch)
     X, y = make()
     model = AnnealedSubsetRegressor("ebic", max_nonzero_coefs=4, random_state=0).fit(X, y)
     assert model.path_.sizes.tolist() == [0, 1, 2, 3, 4]
-    monkeypatch.setattr(subset_regressor, "LONGEST_PATH", 2)
+    monkeypatch.setattr(single_target, "LONGEST_PATH", 2)
     with pytest.warns(UserWarning, match="it considered, 2: raise max_nonzero_coefs"):
         AnnealedSubsetRegressor("ebic", random_state=0).fit(X, y)
 
@@ -284,7 +284,7 @@ def test_far_from_zero():
         ({"n_nonzero_coefs": 16}, "between 0 and the number of features, 15; got 16"),
         ({"n_nonzero_coefs": -1}, "integer ≥ 0"),
         ({"n_nonzero_coefs": 2.5}, "integer ≥ 0"),
-        ({"n_nonzero_coefs": "aic"}, "'ebic', 'cv'; got 'aic'"),
+        ({"n_nonzero_coefs": "aic"}, "'cv', 'cv_min'; got 'aic'"),
         ({"n_nonzero_coefs": 1, "always_include": [0, 1]}, "columns always included"),
         ({"always_include": [15]}, "indices from 0 to 14"),
         ({"always_include": ["a"]}, "X has none"),

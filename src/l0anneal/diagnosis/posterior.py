@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from l0anneal.diagnosis.verdict import Diagnosis, listed
+from l0anneal.diagnosis.verdict import Diagnosis, listed, search_longer
 from l0anneal.samplers.evidence.draws import ENOUGH
 from l0anneal.samplers.evidence.result import EvidenceResult
 
@@ -48,7 +48,7 @@ def judge_evidence(result: EvidenceResult) -> Diagnosis:
 
 def _by_state(result: EvidenceResult) -> tuple[str, list[str], list[str]]:
     """Return the verdict, its reasons and advice."""
-    longer = "give more time: a larger tau, or time_limit"
+    longer = search_longer(result)
     if result.state == "trapped":
         return (
             "trapped",
@@ -87,7 +87,7 @@ def _by_state(result: EvidenceResult) -> tuple[str, list[str], list[str]]:
             ["project this column out first: subtract the means, or use always_include"],
         )
     if result.support.size > CROWDED * result.n_samples:
-        advice = ["noise can look like many columns: give more time, or the noise_variance"]
+        advice = [f"noise can look like many columns: {longer}, or give the noise_variance"]
         return "doubtful", [cooled], advice
     return "agreed", [cooled], []
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.seeds import stream_of
-from l0anneal.diagnosis.verdict import Diagnosis, listed
+from l0anneal.diagnosis.verdict import Diagnosis, listed, search_longer
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.problem.chance import EXACT, UNLIKELY, log_chance
 from l0anneal.problem.sparse_problem import SparseProblem
@@ -89,7 +89,7 @@ def judge_kicks(result: KickResult, problem: SparseProblem | None) -> Diagnosis:
             findings.add_chain(problem, other.chain_supports[1], float(other.chain_energies[1]))
         findings.try_to_improve(problem)
     findings.judge()
-    return findings.conclude("search longer: a larger n_kicks, or time_limit")
+    return findings.conclude(search_longer(result))
 
 
 class _Findings:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Diagnosis", "listed"]
+__all__ = ["Diagnosis", "listed", "search_longer"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
     """The verdict of `diagnose`, with reasons and advice; ``print`` shows all of them.
 
@@ -71,6 +71,10 @@ class Diagnosis:
     advice: tuple[str, ...] = ()
     curves: dict[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        reason = f": {self.reasons[0]}" if self.reasons else ""
+        return f"<Diagnosis, {self.verdict}{reason}>"
+
     def __str__(self) -> str:
         rows = [("verdict", self.verdict)]
         rows += [("because", reason) for reason in self.reasons]
@@ -88,6 +92,13 @@ class Diagnosis:
             "groups": [list(group) for group in self.groups],
             "excluded": list(self.excluded),
         }
+
+
+def search_longer(result: Any) -> str:
+    """Advise to search longer, by the one parameter that every sampler and estimator has."""
+    if result.ended == "time limit":
+        return f"search longer: raise time_limit, which ended this run after {result.seconds:.2g} s"
+    return f"search longer: set a time_limit above the {result.seconds:.2g} s of this run"
 
 
 def listed(columns: Iterable[int], most: int = 8) -> str:

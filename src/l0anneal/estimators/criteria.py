@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CRITERIA", "choose_size", "criteria_of"]
 
-CRITERIA = ("evidence", "bic", "ebic", "cv")
+CRITERIA = ("evidence", "bic", "ebic", "cv", "cv_min")
 PERFECT = 1e-20  # residuals below this fraction of ‖y‖² are rounding errors: log RSS stops here
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -32,11 +32,12 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     ----------
     path : SubsetPath
         The best support of each size.
-    criterion : {"evidence", "bic", "ebic", "cv"}
-        The size with the lowest value of the criterion is chosen. For "cv", it is the smallest size
-        whose error is within one standard error of the lowest error. "bic" ignores how many columns
-        there were to choose from, and chooses too many if there were many; "ebic" and "evidence"
-        take this number into account.
+    criterion : {"evidence", "bic", "ebic", "cv", "cv_min"}
+        The size with the lowest value of the criterion is chosen. "cv_min" takes the size with the
+        lowest cross-validated error, and "cv" the smallest size whose error is within one standard
+        error of the lowest one: fewer columns, which predict a little worse. "bic" ignores how many
+        columns there were to choose from, and chooses too many if there were many; "ebic" and
+        "evidence" take this number into account.
 
     Returns
     -------
@@ -53,9 +54,10 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     1
     """
     check_choice("criterion", criterion, CRITERIA)
-    if criterion not in path.criteria:
+    name = "cv" if criterion == "cv_min" else criterion
+    if name not in path.criteria:
         raise ValueError("the path has no cross-validation: call subset_path with cv=5")
-    values = path.criteria[criterion]
+    values = path.criteria[name]
     best = int(np.argmin(values))
     if criterion == "cv":
         assert path.cv_error is not None

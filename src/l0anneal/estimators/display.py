@@ -25,6 +25,7 @@ TITLES = {
     "bic": "BIC",
     "ebic": "extended BIC",
     "cv": "mean squared error, cross-validated",
+    "cv_min": "mean squared error, cross-validated",
 }
 
 
@@ -37,7 +38,7 @@ class SubsetPathDisplay:
     ----------
     path : SubsetPath
         The path to draw.
-    criterion : {"evidence", "bic", "ebic", "cv"}
+    criterion : {"evidence", "bic", "ebic", "cv", "cv_min"}
         The criterion in the middle panel, which chooses the size.
 
     Attributes
@@ -78,7 +79,7 @@ class SubsetPathDisplay:
         ----------
         path : SubsetPath
             The path to draw, from `subset_path`.
-        criterion : {"evidence", "bic", "ebic", "cv"}, optional
+        criterion : {"evidence", "bic", "ebic", "cv", "cv_min"}, optional
             The criterion that chooses the size; by default "cv" if the path was cross-validated,
             and otherwise "evidence".
         axes : three matplotlib Axes, optional
@@ -131,9 +132,10 @@ class SubsetPathDisplay:
         ax.legend(frameon=False, fontsize=8)
 
     def _criterion(self, ax: Any) -> None:
-        path, values = self.path, self.path.criteria[self.criterion]
+        path, name = self.path, "cv" if self.criterion == "cv_min" else self.criterion
+        values = path.criteria[name]
         ax.plot(path.sizes, values, "o-", ms=3, color=COLORS["green"])
-        if self.criterion == "cv" and path.cv_error is not None:
+        if name == "cv" and path.cv_error is not None:
             ax.fill_between(
                 path.sizes,
                 values - path.cv_error,
@@ -143,6 +145,7 @@ class SubsetPathDisplay:
                 lw=0,
                 label="± one standard error",
             )
+        if self.criterion == "cv" and path.cv_error is not None:
             best = int(np.argmin(values))
             ax.axhline(
                 values[best] + path.cv_error[best],

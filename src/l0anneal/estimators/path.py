@@ -112,6 +112,10 @@ class SubsetPath(Record):
 
         return SubsetPathDisplay.from_path(self).figure_
 
+    def figure(self) -> Any:
+        """Return the plot, for notebooks."""
+        return self.plot()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the path as plain data that JSON can hold."""
         return {
@@ -125,7 +129,7 @@ class SubsetPath(Record):
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("sizes", f"{self.sizes[0]} … {self.sizes[-1]} columns")]
-        for name in self.criteria:
+        for name in [*self.criteria, *(["cv_min"] if "cv" in self.criteria else [])]:
             size = choose_size(self, name)
             shown = ", ".join(self._name(j) for j in self.support(size)[:8])
             more = ", …" if size > 8 else ""
@@ -329,15 +333,31 @@ def _fields(design: Design, supports: list[Indices]) -> dict[str, Any]:
 def folds_of(
     run: Run, cv: Any, X: Any, y: Floats, weights: Floats | None, options: dict[str, Any]
 ) -> list[Fold]:
-    """Return the folds of a cross-validation; an integer means shuffled rows."""
+    """Return the folds of a cross-validation.
+
+    An integer means folds of shuffled rows. Rows of weight zero are in none of these folds.
+    """
+    counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if not 2 <= cv <= len(y):
-            raise ValueError(f"cv needs between 2 folds and one per sample, {len(y)}; got {cv}")
+        if not 2 <= cv <= counted.size:
+            positive = "" if weights is None else " of positive weight"
+            raise ValueError(
+                f"cv needs between 2 folds and one per sample{positive}, {counted.size}; got {cv}"
+            )
         words = run.stream("path shuffle").generate_state(1)
-        cv = KFold(int(cv), shuffle=True, random_state=int(words[0]))
-    splits = list(check_cv(cv).split(X, y))
+        shuffled = KFold(int(cv), shuffle=True, random_state=int(words[0])).split(counted)
+        splits = [(counted[train], counted[test]) for train, test in shuffled]
+    else:
+        splits = list(check_cv(cv).split(X, y))
     if len(splits) < 2:
         raise ValueError(f"cv needs at least 2 folds; got {len(splits)}")
+    for i, (train, test) in enumerate(splits):
+        for part, rows in (("training", train), ("test", test)):
+            if weights is not None and not np.any(weights[rows] > 0):
+                raise ValueError(
+                    f"the {part} rows of fold {i} of cv all have a sample weight of zero: give "
+                    "folds with rows of positive weight in both parts"
+                )
     return [Fold(X, y, weights, options, train, test) for train, test in splits]
 
 

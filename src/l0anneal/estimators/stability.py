@@ -117,6 +117,10 @@ class StabilityResult(Record):
             lines.append(("", f"and {ever - 10} more"))
         return lines
 
+    def figure(self) -> Figure:
+        """Return the plot, for notebooks."""
+        return self.plot()
+
     def plot(self, *, ax: Axes | None = None, most: int = 20) -> Figure:
         """Draw how often the most frequent columns were chosen."""
         ax = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from l0anneal._util.figures import COLORS, new_figure
 
@@ -21,12 +22,35 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plot_anneal",
+    "plot_bars",
     "plot_coefficients",
     "plot_evidence",
     "plot_population",
     "plot_schedule",
     "plot_tempering",
 ]
+
+
+def plot_bars(
+    names: list[str],
+    values: NDArray[np.float64],
+    label: str,
+    limits: tuple[float, float] | None = None,
+) -> Figure:
+    """Draw named numbers as horizontal bars, the first on top."""
+    figure = new_figure(4.5, 0.6 + 0.2 * len(names))
+    ax = figure.subplots()
+    short = [name if len(name) <= 24 else name[:23] + "…" for name in names]
+    places = np.arange(len(names))[::-1]
+    ax.barh(places, values, color=COLORS["blue"])
+    ax.set_yticks(places, short, fontsize=8)
+    ax.set_xlabel(label, fontsize=8)
+    ax.tick_params(axis="x", labelsize=8)
+    if limits is not None:
+        ax.set_xlim(*limits)
+    ax.axvline(0.0, color=COLORS["black"], lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:

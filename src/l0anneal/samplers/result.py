@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -16,7 +18,18 @@ from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Record", "Result", "SearchResult", "chain_fields", "fitted"]
 
+LINES, WIDTH = 6, 100  # of a repr
 Floats = NDArray[np.float64]
+
+
+def _image(figure: Any) -> str:
+    """Return a matplotlib figure as an element of a page."""
+    if figure is None:
+        return ""
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=80)
+    data = base64.b64encode(png.getvalue()).decode("ascii")
+    return f'<img alt="figure" style="max-width:100%" src="data:image/png;base64,{data}">'
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -82,7 +95,15 @@ class Record:
         return []
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}\n{self.summary()}>"
+        lines = [f"{name:<12} {text}" for name, text in [*self._lines(), *self._warnings()]]
+        shown = [line if len(line) <= WIDTH else line[: WIDTH - 2] + " …" for line in lines[:LINES]]
+        if len(lines) > LINES:
+            shown.append("… print(result.summary()) shows more")
+        return "\n".join([f"<{type(self).__name__}, {self.seconds:.3g} s", *shown]) + ">"
+
+    def figure(self) -> Any:
+        """Return a picture of the result for notebooks, or None if there is nothing to draw."""
+        return None
 
     def _repr_html_(self) -> str:
         rows = self.table()
@@ -92,7 +113,11 @@ class Record:
             for row in rows
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<div>{table if rows else ''}<pre>{html.escape(self.summary())}</pre></div>"
+        text = html.escape(self.summary())
+        return (
+            f"<div><p><b>{type(self).__name__}</b></p>{table if rows else ''}{_image(self.figure())}"
+            f"<details><summary>more</summary><pre>{text}</pre></details></div>"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -137,12 +162,18 @@ class Result(Record):
         """ε, the energy divided by M."""
         return self.energy / self.n_samples
 
+    def name(self, j: int) -> str:
+        """Return the name of a column, or its number if ``j`` has none."""
+        return str(j) if self.feature_names is None else self.feature_names[j]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data that JSON can hold."""
-        names = self.feature_names
+        named = (
+            {} if self.feature_names is None else {"names": [self.name(j) for j in self.support]}
+        )
         return {
             "support": self.support.tolist(),
-            **({} if names is None else {"names": [names[j] for j in self.support]}),
+            **named,
             "coef": self.coef[self.support].tolist(),
             "intercept": self.intercept,
             "energy": self.energy,
@@ -158,8 +189,18 @@ class Result(Record):
 
         return plot_coefficients(self)
 
+    def figure(self) -> Any:
+        """Return a small picture of the coefficients."""
+        from l0anneal.samplers.plotting import plot_bars
+
+        largest = self.support[np.argsort(-np.abs(self.coef[self.support]), kind="stable")][:10]
+        if largest.size == 0:
+            return None
+        names = [self.name(j) for j in largest]
+        return plot_bars(names, self.coef[largest], "coefficient")
+
     def _lines(self) -> list[tuple[str, str]]:
-        shown = ", ".join(str(j) for j in self.support[:12])
+        shown = ", ".join(self.name(j) for j in self.support[:12])
         if self.support.size > 12:
             shown += f", … ({self.support.size} in all)"
         return [
@@ -169,7 +210,9 @@ class Result(Record):
 
     def table(self) -> list[dict[str, str]]:
         largest = self.support[np.argsort(-np.abs(self.coef[self.support]), kind="stable")]
-        rows = [{"column": str(j), "coefficient": f"{self.coef[j]:.6g}"} for j in largest[:10]]
+        rows = [
+            {"column": self.name(j), "coefficient": f"{self.coef[j]:.6g}"} for j in largest[:10]
+        ]
         if largest.size > 10:
             rows.append({"column": "…", "coefficient": f"{largest.size - 10} smaller ones"})
         return rows

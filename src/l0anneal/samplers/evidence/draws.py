@@ -98,7 +98,7 @@ class Draws:
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CredibleSet:
     """Columns of which at least one belongs to the support, with a stated probability.
 
@@ -121,6 +121,9 @@ class CredibleSet:
     purity: float
     weights: Floats
     names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         names = self.names or tuple(str(j) for j in self.columns)

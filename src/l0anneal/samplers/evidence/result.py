@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ _STATES = {
     "begun": "stopped before the first draw: there are no probabilities",
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
+SETS = 4  # credible sets that a summary shows
 Floats = NDArray[np.float64]
 
 
@@ -186,7 +187,7 @@ class EvidenceResult(Result):
                 "evidence_anneal more time, or what you know (noise_variance, rho)"
             )
         self.draws.check("credible sets")
-        return find_sets(
+        found = find_sets(
             self.draws,
             self.candidates,
             self.inclusion_probability[self.candidates],
@@ -194,6 +195,9 @@ class EvidenceResult(Result):
             coverage,
             min_purity,
         )
+        if self.feature_names is None:
+            return found
+        return [replace(one, names=tuple(self.name(j) for j in one.columns)) for one in found]
 
     def _exact_sets(self) -> list[CredibleSet]:
         """Return the columns of an exact representation, each with those that are equal to it."""
@@ -242,6 +246,17 @@ class EvidenceResult(Result):
 
         return plot_evidence(self)
 
+    def figure(self) -> Figure | None:
+        """Return a small picture of the probabilities."""
+        from l0anneal.samplers.plotting import plot_bars
+
+        p = self.inclusion_probability
+        likely = np.argsort(-p, kind="stable")[: max(10, min(20, self.support.size))]
+        likely = likely[p[likely] > 0.01]
+        if likely.size == 0:
+            return None
+        return plot_bars([self.name(j) for j in likely], p[likely], "probability", (0.0, 1.0))
+
     def likely_sets(self) -> list[CredibleSet]:
         """Return the credible sets, or none if there are too few draws to tell."""
         sure = self.state in ("found", "noise") and self.effective_sample_size >= ENOUGH
@@ -249,13 +264,17 @@ class EvidenceResult(Result):
 
     def _lines(self) -> list[tuple[str, str]]:
         order = np.argsort(-self.inclusion_probability, kind="stable")
-        shown = ", ".join(f"{j} ({self.inclusion_probability[j]:.2f})" for j in order[:6])
+        p = self.inclusion_probability
+        shown = ", ".join(f"{self.name(j)} ({p[j]:.2f})" for j in order[:6])
         sizes = np.arange(self.size_posterior.size)
         mean = float(sizes @ self.size_posterior)
         std = math.sqrt(max(0.0, float(sizes**2 @ self.size_posterior) - mean**2))
         attempts = f"{self.attempts} attempt(s)" if self.attempts else "by message passing"
         if not self.attempts and self.state != "found":
             attempts = "none: there was no time"
+        sets = [("set", str(one)) for one in self.likely_sets() if one.columns.size > 1]
+        if len(sets) > SETS:
+            sets[SETS:] = [("", f"and {len(sets) - SETS} more sets: credible_sets()")]
         return [
             ("support", f"{self.support.size} columns"),
             ("most likely", shown),
@@ -264,7 +283,7 @@ class EvidenceResult(Result):
             ("noise", f"variance {self.noise_variance:.6g}"),
             ("state", f"{self.state}: {_STATES[self.state]}"),
             ("search", attempts),
-            *(("set", str(found)) for found in self.likely_sets() if found.columns.size > 1),
+            *sets,
         ]
 
     def table(self) -> list[dict[str, str]]:
@@ -272,7 +291,7 @@ class EvidenceResult(Result):
         likely = np.argsort(-p, kind="stable")[: max(10, min(20, self.support.size))]
         return [
             {
-                "column": str(j),
+                "column": self.name(j),
                 "probability": f"{p[j]:.2f}",
                 "coefficient": f"{self.coef[j]:.4g}" if self.coef[j] else "–",
                 "its average": f"{self.averaged_coef[j]:.4g}",
