@@ -12,6 +12,7 @@ import regimes
 from answers import collect, paired
 from judging import by_bin, calibration_test, holm, reliability
 from sampler import draw_from_prior, plain
+
 from tables import print_bins, verdict
 
 SHAPES = {"tall": (200, 50), "square": (100, 100), "wide": (50, 250)}

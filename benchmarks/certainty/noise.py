@@ -6,6 +6,7 @@
 from answers import collect, paired
 from regimes import N_NOISE, REGIMES
 from sampler import plain
+
 from tables import verdict
 
 MOST, MOST_IN_ONE = 12, 4

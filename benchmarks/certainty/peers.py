@@ -11,6 +11,7 @@ from judging import average_precision, holm, one_sided, with_error
 from regimes import N_DATA_SETS, REGIMES
 from sampler import default
 from scipy import stats
+
 from tables import verdict
 
 PEERS = ("susie", "millipede")

@@ -11,6 +11,7 @@ from answers import collect, paired
 from judging import EDGES, by_bin, log_loss, ratio_band, reliability
 from regimes import N_DATA_SETS, REGIMES
 from sampler import default, told
+
 from tables import print_bins, verdict
 
 MOST_LOSS, MARGIN, LEAST_COLUMNS = 1.1, 0.05, 20

@@ -10,6 +10,7 @@ from answers import collect, paired
 from judging import with_error
 from regimes import N_DATA_SETS, REGIMES
 from sampler import default
+
 from tables import verdict
 
 METHODS = ("default", "susie")

@@ -15,7 +15,7 @@ from l0anneal.engine.moves.row import joins_easily, slot_terms, swap_row
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import CAREFUL, SINGULARITY, delta_swap, drift
 from l0anneal.engine.workspace import Workspace
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 
 SHORT = Schedule.geometric(0.1, 1e3, n=30, tau=3)
 

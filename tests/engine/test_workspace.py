@@ -10,7 +10,7 @@ from l0anneal.engine.moves.protocol import SPARE_ROWS, is_direct, new_tally
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import STALE, delta_swap, drift
 from l0anneal.engine.workspace import Workspace
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 
 
 @pytest.fixture

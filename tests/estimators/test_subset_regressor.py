@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from l0anneal import SubsetPath
 from l0anneal.estimators import single_target
 from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
-from l0anneal.problem import sparse_problem as problem
+from l0anneal.problem import scaled as problem
 
 
 # scikit-learn's selectors warn when nothing is selected, which is the right answer for some of the

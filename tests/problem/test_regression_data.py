@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 from l0anneal.problem.projected import counting_as, projected_problem
 from l0anneal.problem.regression_data import Design
 

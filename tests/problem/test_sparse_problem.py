@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.reference import qr_energy, random_problem
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 
 SHORT = Schedule.paper(n=30, tau=2)
 

@@ -7,7 +7,7 @@ from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 from l0anneal.samplers.evidence.chain import Model
 from l0anneal.samplers.evidence.posterior import PosteriorChain
 from l0anneal.samplers.evidence.prior import Prior

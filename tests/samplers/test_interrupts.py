@@ -17,7 +17,7 @@ from l0anneal import (
     population_anneal,
     temper,
 )
-from l0anneal.problem import sparse_problem
+from l0anneal.problem import scaled
 from l0anneal.samplers.run import Run
 from l0anneal.samplers.tempering.ladder import ReplicaLadder
 
@@ -212,7 +212,7 @@ def test_a_fit_keeps_its_columns_when_the_probabilities_are_interrupted(noise, m
 
 
 def test_evidence_returns_where_rows_of_the_gram_matrix_are_missing(noise, monkeypatch, press):
-    monkeypatch.setattr(sparse_problem, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(scaled, "WHOLE_GRAM_BYTES", 0)
     problem = SparseProblem(noise.A, noise.y)
     assert press_when(monkeypatch, press, Run, "advance") == []
     result = evidence_anneal(problem, random_state=0, on_interrupt="return")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -89,7 +89,7 @@ def test_duplicate_and_zero_columns_do_not_stop_it():
 
 def test_it_is_left_out_where_the_matrices_are_not_held(monkeypatch):
     instance = ensembles.planted(60, 0.7, 0.1, support="fixed", random_state=0)
-    monkeypatch.setattr("l0anneal.problem.sparse_problem.WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr("l0anneal.problem.scaled.WHOLE_GRAM_BYTES", 0)
     monkeypatch.setattr("l0anneal.samplers.evidence.message_passing.COLUMN_BYTES", 0)
     problem = SparseProblem(instance.A, instance.y)
     assert set_up_flops(problem) == np.inf

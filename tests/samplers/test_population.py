@@ -63,10 +63,10 @@ def test_the_executed_schedule_replays_exactly(instance, result):
 
 def test_rows_on_demand_give_the_same_for_any_number_of_threads(instance, monkeypatch):
     """Where the Gram matrix comes by rows, what one thread has fetched must not matter."""
-    monkeypatch.setattr("l0anneal.problem.sparse_problem.WHOLE_GRAM_BYTES", 0)
-    monkeypatch.setattr("l0anneal.problem.sparse_problem.ROW_CACHE_BYTES", 10 * 8 * 40)
+    monkeypatch.setattr("l0anneal.problem.scaled.WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr("l0anneal.problem.scaled.ROW_CACHE_BYTES", 10 * 8 * 40)
     for columns in (0, 2**20):
-        monkeypatch.setattr("l0anneal.problem.sparse_problem.COLUMN_BYTES", columns)
+        monkeypatch.setattr("l0anneal.problem.scaled.COLUMN_BYTES", columns)
         runs = [
             population_anneal(
                 SparseProblem(instance.A, instance.y),

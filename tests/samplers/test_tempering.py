@@ -65,8 +65,8 @@ def test_one_seed_one_result_for_any_number_of_threads(instance, arguments):
 
 def test_rows_on_demand(instance, monkeypatch):
     whole = temper(instance.problem, 5, n_sweeps=30, n_replicas=3, random_state=1)
-    monkeypatch.setattr("l0anneal.problem.sparse_problem.WHOLE_GRAM_BYTES", 0)
-    monkeypatch.setattr("l0anneal.problem.sparse_problem.ROW_CACHE_BYTES", 8 * 8 * 30)
+    monkeypatch.setattr("l0anneal.problem.scaled.WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr("l0anneal.problem.scaled.ROW_CACHE_BYTES", 8 * 8 * 30)
     problem = SparseProblem(instance.A, instance.y)
     assert not problem.gram_is_whole
     rows = temper(problem, 5, n_sweeps=30, n_replicas=3, random_state=1)

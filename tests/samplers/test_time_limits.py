@@ -21,7 +21,7 @@ from l0anneal import (
     subset_path,
     temper,
 )
-from l0anneal.problem import sparse_problem
+from l0anneal.problem import scaled
 from l0anneal.samplers import run as run_module
 from l0anneal.samplers.greedy import NOT_BEGUN, Greedy
 from l0anneal.samplers.run import OutOfTime, Run
@@ -230,7 +230,7 @@ def ticks(monkeypatch, no_grace):
 
     The clock leaps by an hour after a given number of reads, so that any step can be cut.
     """
-    monkeypatch.setattr(sparse_problem, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(scaled, "WHOLE_GRAM_BYTES", 0)
 
     class Clock:
         def leap_after(self, n):

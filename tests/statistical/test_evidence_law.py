@@ -15,7 +15,7 @@ from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, SLOT
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import ENERGY, SIZE
 from l0anneal.engine.workspace import Workspace
-from l0anneal.problem import sparse_problem as _problem
+from l0anneal.problem import scaled as _problem
 from l0anneal.samplers.evidence.proposal import Proposal
 
 N, M = 6, 5

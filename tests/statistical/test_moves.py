@@ -11,7 +11,7 @@ from l0anneal.engine.kernel_choice import KERNELS
 from l0anneal.engine.moves.protocol import ACCEPTED, new_tally
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
-from l0anneal.problem import sparse_problem as problem_module
+from l0anneal.problem import scaled as problem_module
 from l0anneal.problem.admissibility import PIVOT
 
 SAMPLES = {"multi flip": 10_000, "rejection free": 10_000}  # 20,000 for the cheaper ones

@@ -33,7 +33,7 @@ from l0anneal.engine.tableau import (
     refresh,
     refresh_inverse,
 )
-from l0anneal.problem import sparse_problem
+from l0anneal.problem import scaled
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 
@@ -75,7 +75,7 @@ class Workspace:
             rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
             columns = np.empty((0, 0))
         else:
-            n_rows = max(capacity + SPARE_ROWS, min(n, sparse_problem.ROW_CACHE_BYTES // (8 * n)))
+            n_rows = max(capacity + SPARE_ROWS, min(n, scaled.ROW_CACHE_BYTES // (8 * n)))
             rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
             columns = problem.unit_columns
             self._column_of = np.full(n_rows, -1, dtype=np.int64)

@@ -19,7 +19,8 @@ from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.chance import UNLIKELY, log_chance
 from l0anneal.problem.fits import left_after, rounding
 from l0anneal.problem.projected import orthonormal_basis, projected_problem
-from l0anneal.problem.sparse_problem import COLUMN_BYTES, SparseProblem
+from l0anneal.problem.scaled import COLUMN_BYTES
+from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Remainder", "dominant_columns", "without"]
 

@@ -2,11 +2,7 @@
 
 The engine needs only the Gram matrix G = AᵀA, the correlations b = Aᵀy, ‖y‖² and M. It works with
 columns and a signal of unit norm, so that the scales of A and y change nothing but the units of the
-answer. `SparseProblem` validates the data, and does and undoes the scaling.
-
-The whole Gram matrix is computed if it fits into `WHOLE_GRAM_BYTES`. Otherwise its rows are computed
-when a chain asks for them, and each chain keeps at most `ROW_CACHE_BYTES` of rows. These budgets are
-constants, so that no result depends on how much memory happens to be free.
+answer. `SparseProblem` validates the data; its base class does and undoes the scaling.
 """
 
 from __future__ import annotations
@@ -14,8 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,12 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.checks import check_integer
 from l0anneal.problem.arrays import (
-    BLOCK_BYTES,
     check_dictionary,
     check_names,
     check_vector,
     column_norms,
-    divide_columns,
 )
 from l0anneal.problem.centring import centre, constant_share
 from l0anneal.problem.gram import (
@@ -39,10 +32,9 @@ from l0anneal.problem.gram import (
     check_gram,
     check_possible,
     check_scaled_gram,
-    gram_matrix,
-    seconds_of_gram_matrix,
     solve_gram,
 )
+from l0anneal.problem.scaled import ScaledProblem
 from l0anneal.problem.summary import read_summary
 from l0anneal.problem.summary_check import compare
 from l0anneal.problem.table import as_table
@@ -50,14 +42,10 @@ from l0anneal.problem.table_design import TableDesign, design_table
 
 __all__ = ["SparseProblem"]
 
-WHOLE_GRAM_BYTES = 256 * 2**20
-ROW_CACHE_BYTES = 256 * 2**20
-COLUMN_BYTES = 512 * 2**20  # dense unit-norm columns are kept where the Gram matrix is not whole
-
 Floats = NDArray[np.float64]
 
 
-class SparseProblem:
+class SparseProblem(ScaledProblem):
     """Approximate a signal by a few columns of a dictionary: min ½‖y − Ax‖² with ‖x‖₀ = k.
 
     Parameters
@@ -478,163 +466,6 @@ class SparseProblem:
         if not 0 <= k <= self.n_columns:
             raise ValueError(f"n_nonzero must be between 0 and N = {self.n_columns}; got {k}")
         return k
-
-    # ------------------------------------------------------------ for the engine: unit norms
-
-    @property
-    def gram(self) -> Floats:
-        """The whole Gram matrix of the unit-norm columns."""
-        if not self.gram_is_ready:
-            self._arrays["gram"] = self._whole_gram()
-        return self._arrays["gram"]
-
-    @property
-    def unit_columns(self) -> Floats:
-        """The unit-norm columns as rows; empty if they would exceed `COLUMN_BYTES`."""
-        if "unit columns" not in self._arrays:
-            self._arrays["unit columns"] = self._unit_columns()
-        return self._arrays["unit columns"]
-
-    def unit_blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield the unit-norm columns in blocks, each with the slice of its columns."""
-        for cut, block in self._column_blocks():
-            yield cut, block / self._scale[cut]
-
-    @cached_property
-    def in_general_position(self) -> bool:
-        """Whether there is no zero column and, where the Gram matrix is whole, no parallel pair."""
-        if np.any(self.column_norms == 0):
-            return False
-        if not self.gram_is_whole:
-            return True
-        off_diagonal = np.abs(self.gram - np.diag(np.diag(self.gram)))
-        return bool(np.max(off_diagonal) < 1 - 1e-7)
-
-    @property
-    def gram_is_whole(self) -> bool:
-        """Whether chains share the whole Gram matrix, instead of computing rows on demand."""
-        return self.A is None or 8 * self.n_columns**2 <= WHOLE_GRAM_BYTES
-
-    @property
-    def gram_is_ready(self) -> bool:
-        """Whether the whole Gram matrix has been computed."""
-        return "gram" in self._arrays
-
-    def make_ready(self, pause: Callable[[], object] = lambda: None) -> None:
-        """Compute the arrays that chains share, before they start in their threads.
-
-        ``pause`` is called from time to time, and may raise an exception to stop the computation.
-        """
-        if self.gram_is_whole and not self.gram_is_ready:
-            self._arrays["gram"] = self._whole_gram(pause)
-        elif not self.gram_is_whole and "unit columns" not in self._arrays:
-            self._arrays["unit columns"] = self._unit_columns(pause)
-
-    def seconds_to_make_ready(self) -> float:
-        """Estimate how long `make_ready` takes if that may be long."""
-        if not self.gram_is_whole or self.gram_is_ready:
-            return 0.0
-        return seconds_of_gram_matrix(self.A, self._scale)
-
-    def gram_row(self, j: int) -> Floats:
-        """Return the correlations of unit column j with all unit columns."""
-        if self.gram_is_whole:
-            return self.gram[j]
-        return self.fresh_row(j)
-
-    def fresh_row(self, j: int) -> Floats:
-        """Return the same from A, without the whole Gram matrix if that has not been computed."""
-        if self.gram_is_ready:
-            return self.gram[j]
-        with one_blas_thread():
-            return self._correlate(self._columns(np.array([j]))[:, 0] / self._scale[j])
-
-    @property
-    def unit_correlation(self) -> Floats:
-        """Correlations b of the unit-norm columns with the signal, in engine units."""
-        return self._b
-
-    @property
-    def unit_energy(self) -> float:
-        """One engine unit of energy in the caller's units (1 for a zero signal)."""
-        return self._unit**2 if self._unit else 1.0
-
-    @property
-    def unit_signal(self) -> float:
-        """½‖y‖² in engine units, the energy of the empty support; energies of a tableau leave it out."""
-        return 0.5 * self.signal_energy / self.unit_energy
-
-    def unit_diagonal(self, ridge: float = 0.0) -> Floats:
-        """Return the diagonal of the engine's Gram matrix, with ``ridge`` in the caller's units."""
-        diagonal = (self.column_norms > 0).astype(np.float64)
-        return diagonal + ridge / self._scale**2 if ridge else diagonal
-
-    def from_unit_coef(self, x: Floats, support: NDArray[np.int64]) -> Floats:
-        """Return coefficients of all columns, in the caller's units, from the engine's x."""
-        coef = np.zeros(self.n_columns)
-        coef[support] = x * self.unit_coef_factor[support]
-        return coef
-
-    @property
-    def unit_coef_factor(self) -> Floats:
-        """By column, the caller's coefficient for a coefficient of 1 in the engine's units."""
-        return self._unit / self._scale
-
-    # ------------------------------------------------------------ private
-
-    def _whole_gram(self, pause: Callable[[], object] = lambda: None) -> Floats:
-        return gram_matrix(self.A, self._scale, pause)
-
-    def _unit_columns(self, pause: Callable[[], object] = lambda: None) -> Floats:
-        if self.A is None or 8 * math.prod(self.A.shape) > COLUMN_BYTES:
-            return np.empty((0, 0))
-        columns = np.empty((self.n_columns, self.A.shape[0]))
-        for cut, block in self.unit_blocks():
-            columns[cut] = block.T
-            pause()
-        return columns
-
-    @cached_property
-    def _scale(self) -> Floats:
-        return np.where(self.column_norms > 0, self.column_norms, 1.0)
-
-    def _column_blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Yield blocks of float64 columns, of a width that depends on the shape of A alone."""
-        width = max(1, BLOCK_BYTES // (8 * self.A.shape[0]))
-        for start in range(0, self.n_columns, width):
-            cut = slice(start, start + width)
-            block = self.A[:, cut]
-            if scipy.sparse.issparse(block):
-                block = block.toarray()
-            yield cut, np.asarray(block, dtype=np.float64)
-
-    def _norms(self) -> Floats:
-        if scipy.sparse.issparse(self.A):
-            largest = np.maximum(
-                self.A.max(axis=0).toarray(), -self.A.min(axis=0).toarray()
-            ).ravel()
-            safe = np.where(largest > 0, largest, 1.0)
-            squares = divide_columns(self.A, safe).power(2).sum(axis=0)
-            return np.asarray(largest * np.sqrt(np.asarray(squares).ravel()))
-        norms = np.empty(self.n_columns)
-        for cut, block in self._column_blocks():
-            norms[cut] = column_norms(block)
-        return norms
-
-    def _correlate(self, v: Floats) -> Floats:
-        """Return the inner products of the unit columns with v."""
-        if scipy.sparse.issparse(self.A):
-            return np.asarray(self.A.T @ v) / self._scale
-        result = np.empty(self.n_columns)
-        for cut, block in self._column_blocks():
-            result[cut] = block.T @ v
-        return result / self._scale
-
-    def _columns(self, S: NDArray[np.int64]) -> Floats:
-        columns = self.A[:, S]
-        if scipy.sparse.issparse(columns):
-            columns = columns.toarray()
-        return np.asarray(columns, dtype=np.float64)
 
     def _least_squares_from_gram(self, S: NDArray[np.int64]) -> tuple[Floats, float]:
         G = self.gram[np.ix_(S, S)]

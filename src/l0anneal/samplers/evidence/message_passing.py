@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.blas import one_blas_thread
-from l0anneal.problem.sparse_problem import COLUMN_BYTES, SparseProblem
+from l0anneal.problem.scaled import COLUMN_BYTES
+from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Beliefs", "pass_messages", "set_up_flops"]
 
