@@ -336,7 +336,7 @@ def posterior(state, **more):
     p = np.array([1.0, 0.6, 0.4, 0.0])
     fields = {"state": state, "inclusion_probability": p, "support": np.array([0, 1])}
     fields |= {"noise_variance": 0.1, "distortion": 0.2, "n_samples": 40}
-    fields |= {"effective_sample_size": 500.0, "draws": None}
+    fields |= {"effective_sample_size": 500.0, "draws": None, "ended": "sampled", "seconds": 1.0}
     return judge_evidence(SimpleNamespace(**fields | more))
 
 

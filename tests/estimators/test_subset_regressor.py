@@ -22,6 +22,8 @@ from l0anneal.problem import scaled as problem
 # scikit-learn's selectors warn when nothing is selected, which is the right answer for some of the
 # checks' random data
 @pytest.mark.filterwarnings("ignore:No features were selected")
+# the check of several targets has 10 rows and 10 columns that all matter, which nobody could find out
+@pytest.mark.filterwarnings("ignore:the search found neither an exact")
 @parametrize_with_checks(
     [
         AnnealedSubsetRegressor(),
@@ -181,7 +183,7 @@ def test_wide_sparse_data_are_never_made_dense(monkeypatch):
     toarray = scipy.sparse.csc_array.toarray
 
     def narrow(self, *args, **kwargs):
-        assert self.shape[1] <= 2
+        assert self.shape[1] <= 2 * 2 + 10  # the likeliest columns, to choose independent ones
         return toarray(self, *args, **kwargs)
 
     monkeypatch.setattr(scipy.sparse.csc_array, "toarray", narrow)

@@ -238,7 +238,6 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
             run.count_from(began)
             fits = []
             for i, replay in enumerate(self._replays(columns.shape[1])):
-                run.listen()
                 part = run.part(run.left / (columns.shape[1] - i)) if len(columns.T) > 1 else run
                 fits.append(fit_target(self, part, X, columns[:, i], weights, replay))
             interrupted = run.interrupted

@@ -19,6 +19,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from l0anneal.problem.admissibility import PIVOT
@@ -81,6 +82,7 @@ class SupportModel:
         self.vectors: Floats = np.zeros((0, 0))
         if b.size:
             values, self.vectors = np.linalg.eigh(gram)
+        self.gram, self.correlation = gram, b
         self.values = np.maximum(values, 0.0)
         self.b = self.vectors.T @ b
         spread = 1.0 + prior.scales[:, None] * self.values
@@ -130,13 +132,20 @@ class SupportModel:
         return Hyperparameters(noise, g, c, signs), x
 
     def _draw_coefficients(self, at: Hyperparameters, rng: np.random.Generator) -> Floats:
+        """Draw the coefficients by a Cholesky factor, which depends continuously on the data.
+
+        The signs of eigenvectors do not: with them, data that differ by rounding would have other draws.
+        """
+        if not self.correlation.size:
+            return np.zeros(0)
         ridge = at.noise / at.variance
-        precision = self.values + ridge
-        mean = self.b
+        right = self.correlation
         if at.c:
-            mean = mean + ridge * at.hump * (self.vectors.T @ at.signs)
-        z = rng.standard_normal(self.b.size)
-        return np.asarray(self.vectors @ (mean / precision + z * np.sqrt(at.noise / precision)))
+            right = right + ridge * at.hump * at.signs
+        factor = scipy.linalg.cholesky(self.gram + ridge * np.eye(right.size), lower=True)
+        z = math.sqrt(at.noise) * rng.standard_normal(right.size)
+        half = scipy.linalg.solve_triangular(factor, right, lower=True)
+        return np.asarray(scipy.linalg.solve_triangular(factor, half + z, lower=True, trans="T"))
 
     def _draw_slab(
         self, x: Floats, noise: float, rng: np.random.Generator
