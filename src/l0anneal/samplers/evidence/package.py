@@ -202,8 +202,7 @@ def _state(
     if np.max(np.ptp(probability[heavy], axis=0), initial=0.0) > AGREE:
         return "disagreed"
     likely = chains[int(np.argmax(weights))]
-    mean_size = float(np.mean([draw.columns.size for draw in likely.draws]))
-    crowded = mean_size > CROWDED * posterior.model.problem.n_samples
+    crowded = likely.mean_size > CROWDED * posterior.model.problem.n_samples
     if posterior.best.state == "trapped" and crowded:
         return "trapped"
     return "noise"

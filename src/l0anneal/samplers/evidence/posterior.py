@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.autocorrelation import autocorrelation_time
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
-from l0anneal.samplers.evidence.cooling import CoolingChain
+from l0anneal.samplers.evidence.cooling import CROWDED, CoolingChain
 from l0anneal.samplers.evidence.draws import WEIGHTY
 from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.slab import Hyperparameters
@@ -38,6 +38,7 @@ ROUND = 100  # draws of each chain between two looks at the error
 TURN = 20  # draws of one chain before it is the next one's turn, if time is limited
 ENOUGH = 420.0  # effective number of draws at which the sampling ends
 MOST_ROUNDS = 12
+FEW_ROUNDS = 2  # after which chains that cannot agree are given up
 MOST_STEPS = 8
 AGREE = 0.15  # largest difference between two chains in the probability of a column
 UNCERTAIN = 16  # columns whose autocorrelation is measured
@@ -229,6 +230,11 @@ class PosteriorChain(EvidenceChain):
         total: Floats = sum(getattr(sums, name) for sums in self.kept)
         return total / max(1, sum(sums.n for sums in self.kept))
 
+    @property
+    def mean_size(self) -> float:
+        """The mean number of columns."""
+        return float(np.mean([draw.columns.size for draw in self.draws]))
+
     def log_mass(self) -> float:
         """Estimate the log evidence of the region that the chain explored."""
         logs = np.array([draw.log_joint for draw in self.draws])
@@ -285,8 +291,7 @@ class Posterior:
             self._sample(starts, n_draws, end, None if replay is None else replay[:2])
             if not self.counted:
                 return  # there was no time for a draw
-            differ = np.max(np.ptp(self.probability, axis=0), initial=0.0) > AGREE
-            again = differ and n_draws is None and self.run.now() < end
+            again = self.differ and n_draws is None and not self.hopeless and self.run.now() < end
             if again if replay is None else len(replay) > 2:
                 more: list[CoolingChain | str] = ["dense", "empty"]
                 self._sample(more, None, end, None if replay is None else replay[2:])
@@ -317,8 +322,8 @@ class Posterior:
                 self._share(pairs, min(turn, left))
                 left -= turn
             size = self.effective_size
-            enough = replay is None and size >= ENOUGH
-            if enough or not any(budget.more() for budget in budgets):
+            enough = size >= ENOUGH or (i + 1 >= FEW_ROUNDS and self.hopeless)
+            if (enough and replay is None) or not any(budget.more() for budget in budgets):
                 break
             if size < SLOW * sum(len(chain.draws) for chain in self.chains):
                 for chain in new:
@@ -342,12 +347,28 @@ class Posterior:
         return np.array([chain.average("probability") for chain in self.counted])
 
     @property
+    def differ(self) -> bool:
+        """Whether two chains, whatever their weights, differ in the probability of a column."""
+        return bool(np.max(np.ptp(self.probability, axis=0), initial=0.0) > AGREE)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether more draws would not help, so that the probabilities are better withdrawn soon.
+
+        Chains with many columns that differ, or that began at a support which counts as trapped, lie in
+        local minima that flips of columns do not leave.
+        """
+        many = CROWDED * self.model.problem.n_samples
+        crowded = all(chain.mean_size > many for chain in self.counted)
+        return crowded and (self.best.state == "trapped" or self.differ)
+
+    @property
     def weights(self) -> Floats:
         """The weight of each chain: equal if they agree, and by evidence if not."""
-        counted, p = self.counted, self.probability
+        counted = self.counted
         if not counted:
             return np.zeros(0)
-        if np.max(np.ptp(p, axis=0), initial=0.0) <= AGREE:
+        if not self.differ:
             return np.full(len(counted), 1.0 / len(counted))
         logs = np.array([chain.log_mass() for chain in counted])
         weights = np.exp(logs - logs.max())

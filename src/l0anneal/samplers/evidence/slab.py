@@ -19,8 +19,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.evidence.prior import PARTS, Prior
@@ -142,10 +142,12 @@ class SupportModel:
         right = self.correlation
         if at.c:
             right = right + ridge * at.hump * at.signs
-        factor = scipy.linalg.cholesky(self.gram + ridge * np.eye(right.size), lower=True)
+        factor, failed = dpotrf(self.gram + ridge * np.eye(right.size), lower=True)
+        assert not failed, "a ridge at which the support is not admissible has no weight"
         z = math.sqrt(at.noise) * rng.standard_normal(right.size)
-        half = scipy.linalg.solve_triangular(factor, right, lower=True)
-        return np.asarray(scipy.linalg.solve_triangular(factor, half + z, lower=True, trans="T"))
+        half, _ = dtrtrs(factor, right, lower=True)
+        x, _ = dtrtrs(factor, half + z, lower=True, trans=1)
+        return np.asarray(x)
 
     def _draw_slab(
         self, x: Floats, noise: float, rng: np.random.Generator
