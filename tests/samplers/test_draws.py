@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from l0anneal import SparseProblem, evidence_anneal
+from l0anneal.samplers.evidence import package
 from l0anneal.samplers.evidence.draws import Draws, find_sets
+from l0anneal.samplers.evidence.package import apart
 from l0anneal.samplers.evidence.posterior import Posterior
 
 
@@ -105,3 +107,28 @@ def test_chains_that_agree_have_the_same_weight():
     posterior.chains = [FakeChain([0.9, 0.1], 0.0), FakeChain([0.85, 0.15], -5.0)]
     np.testing.assert_array_equal(posterior.weights, [0.5, 0.5])
     assert posterior.disagreement == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(("shift", "differ"), [(0.0, False), (0.2, False), (0.8, True)])
+def test_chains_whose_sizes_or_evidence_are_apart_disagree(shift, differ):
+    """Chains of the same law are not apart, and a shift by .8 standard deviations is seen."""
+    rng = np.random.default_rng(0)
+    chains = [3.0 * rng.standard_normal(210), 3.0 * (rng.standard_normal(210) + shift)]
+    assert apart(chains, 0.5) == differ
+    assert not apart([np.full(5, 4.0), np.full(5, 4.2)], 0.5)  # below the resolution
+    assert apart([np.full(5, 4.0), np.full(5, 5.0)], 0.5)
+
+
+def test_a_difference_in_size_alone_is_a_disagreement(monkeypatch):
+    """No single column tells the chains apart, but their numbers of columns do."""
+    rng = np.random.default_rng(1)
+    problem = SparseProblem(rng.standard_normal((40, 60)), rng.standard_normal(40))
+    assert evidence_anneal(problem, random_state=0).state == "noise"
+    monkeypatch.setattr(package, "APART", -1.0)
+    result = evidence_anneal(problem, random_state=0)
+    assert result.state == "disagreed"
+    assert result.disagreement < 0.15
+    assert result.chain_size.shape == result.chain_log_evidence.shape == result.chain_weight.shape
+    assert "chains differ" in result.summary()
+    with pytest.raises(ValueError, match="the state is disagreed"):
+        result.credible_sets()

@@ -255,9 +255,10 @@ class _Fit:
             )
         if evidence.state == "disagreed":
             warnings.warn(
-                "independent chains found different columns (inclusion probabilities differ by up to "
-                f"{evidence.disagreement:.2f}): the probabilities are uncertain; {longer}, give more "
-                "rows, or give the number of columns as n_nonzero_coefs",
+                "independent chains found different supports (inclusion probabilities differ by up to "
+                f"{evidence.disagreement:.2f}, mean sizes by "
+                f"{np.ptp(evidence.chain_size):.1f}): the probabilities are uncertain; {longer}, give "
+                "more rows, or give the number of columns as n_nonzero_coefs",
                 ConvergenceWarning,
                 stacklevel=CALLER,
             )

@@ -32,6 +32,7 @@ __all__ = ["EXACT", "UNLIKELY", "exact_columns", "log_chance"]
 EXACT = 2e-10  # an exact fit leaves at most this fraction of what the dominant columns leave
 DOMINANT = 1e-3  # a dominant column leaves at most this fraction
 DECISIVE = 1e6  # each column of an exact fit explains at least this many times what is left
+SILENCE = 1e-22  # a residual below this fraction of ‖y‖² is a rounding error of the columns
 UNLIKELY = -10.0  # log probability below which chance is ruled out
 
 
@@ -114,9 +115,10 @@ def exact_columns(
     dominant = 0
     while dominant < k and left[dominant + 1] <= DOMINANT * left[dominant]:
         dominant += 1
+    if dominant == k and problem.A is None:
+        return None  # the rest is a rounding error of the Gram matrix, whatever it is
     # where the dominant columns are all there is, only silence is exact
-    silence = 1e-22 if problem.A is not None else 10.0 * least
-    if left[-1] > max(tolerance * left[dominant], silence):
+    if left[-1] > max(tolerance * left[dominant], SILENCE):
         return None
     chances = [log_chance(n - q, m - q, k - q, left[-1] / left[q]) for q in range(k)]
     return np.sort(support) if max(chances, default=0.0) < UNLIKELY else None

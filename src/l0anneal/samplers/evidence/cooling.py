@@ -12,6 +12,7 @@ from l0anneal.problem.chance import exact_columns
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
 from l0anneal.samplers.evidence.independent import independent
 from l0anneal.samplers.evidence.message_passing import Beliefs
+from l0anneal.samplers.evidence.prior import STANDS_OUT
 from l0anneal.samplers.run import Run
 
 __all__ = ["CoolingChain"]
@@ -24,10 +25,6 @@ FOUND = 0.1  # residual variance, as a fraction of T, below which an exact repre
 EXACT = 2e-12  # part of the signal that an exact representation may leave
 CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be spurious
 LOSS = 10.0  # loss of log evidence at which T counts as below the noise level
-# At the noise level many small coefficients explain the data as well as a few large ones do. A
-# sparse signal has coefficients that stand out: σ² is kept above this number times T log N. (A
-# column can be told from noise if its squared coefficient exceeds about 2 T log N.)
-STANDS_OUT = 4.0
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
 SETTLED = 0.5  # while the residual variance is below this fraction of T, cooling may be fast
 
@@ -197,6 +194,8 @@ class CoolingChain(EvidenceChain):
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
             self._note(moments, ratio)
             self._learn(moments)
+            # at the noise level many small coefficients explain the data as well as a few large ones do;
+            # a sparse signal has coefficients that stand out
             self.slab = max(
                 self.slab, STANDS_OUT * math.log(self.problem.n_columns) * self.temperature
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ CANDIDATES = 500  # columns that can be members of credible sets
 RARE = 1e-3  # a column with a lower probability is no candidate
 KIN = 0.5  # columns with a larger correlation can stand in for each other
 MOST_DRAWS = 4000
+APART = 0.5
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -62,7 +64,7 @@ def package(
     return EvidenceResult(
         **fitted(problem, _support(posterior, draws, p, candidates, correlation)),
         **shared,
-        state=_state(posterior, chains, weights, probability),
+        state=_state(posterior, chains, weights),
         inclusion_probability=p,
         size_posterior=size,
         averaged_coef=problem.from_unit_coef(first, every),
@@ -71,6 +73,8 @@ def package(
         rho=posterior.model.prior.fixed_rho or float(draws.weight @ draws.rho),
         chain_probability=probability,
         chain_weight=weights,
+        chain_size=np.array([chain.mean_size for chain in chains]),
+        chain_log_evidence=np.array([float(np.mean(chain.log_joints)) for chain in chains]),
         effective_sample_size=draws.effective_sample_size,
         draw_arrays=arrays,
         candidates=candidates,
@@ -144,6 +148,8 @@ def _without_probabilities(
         coef_std=np.zeros(problem.n_columns),
         chain_probability=p[None],
         chain_weight=np.ones(1),
+        chain_size=np.array([float(support.size)]),
+        chain_log_evidence=np.full(1, np.nan),
         draw_arrays={},
         candidates=candidates,
         candidate_correlation=correlations(problem, candidates),
@@ -194,15 +200,28 @@ def _support(
     return independent(model.problem, order)
 
 
-def _state(
-    posterior: Posterior, chains: list[PosteriorChain], weights: Floats, probability: Floats
-) -> str:
+def _state(posterior: Posterior, chains: list[PosteriorChain], weights: Floats) -> str:
     """Judge the chains that have weight."""
-    heavy = weights > WEIGHTY
-    if np.max(np.ptp(probability[heavy], axis=0), initial=0.0) > AGREE:
+    heavy = [chain for chain, weight in zip(chains, weights) if weight > WEIGHTY]
+    sizes = [np.array([float(draw.columns.size) for draw in chain.draws]) for chain in heavy]
+    logs = [chain.log_joints for chain in heavy]
+    if posterior.disagreement > AGREE or apart(sizes, 0.5) or apart(logs, 1.0):
         return "disagreed"
-    likely = chains[int(np.argmax(weights))]
-    crowded = likely.mean_size > CROWDED * posterior.model.problem.n_samples
+    crowded = (
+        chains[int(np.argmax(weights))].mean_size > CROWDED * posterior.model.problem.n_samples
+    )
     if posterior.best.state == "trapped" and crowded:
         return "trapped"
     return "noise"
+
+
+def apart(series: list[Floats], resolution: float) -> bool:
+    """Return whether the means of two chains differ by more than `APART` standard deviations.
+
+    The standard deviation is that of the draws within a chain, or the ``resolution`` if that is larger.
+    Two chains with 210 effective draws each differ by less than five standard errors, √(2/210) = .1
+    standard deviations, if they have the same law.
+    """
+    means = np.array([np.mean(one) for one in series])
+    within = math.sqrt(float(np.mean([np.var(one) for one in series])))
+    return bool(np.ptp(means) > APART * max(within, resolution))

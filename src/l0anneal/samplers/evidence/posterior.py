@@ -235,10 +235,15 @@ class PosteriorChain(EvidenceChain):
         """The mean number of columns."""
         return float(np.mean([draw.columns.size for draw in self.draws]))
 
+    @property
+    def log_joints(self) -> Floats:
+        """Log P(y, S) of the draws, where it is finite."""
+        logs = np.array([draw.log_joint for draw in self.draws])
+        return logs[np.isfinite(logs)]
+
     def log_mass(self) -> float:
         """Estimate the log evidence of the region that the chain explored."""
-        logs = np.array([draw.log_joint for draw in self.draws])
-        logs = logs[np.isfinite(logs)]
+        logs = self.log_joints
         p = np.clip(self.average("probability"), 1e-300, 1.0 - 1e-16)
         entropy = -float(np.sum(p * np.log(p) + (1.0 - p) * np.log1p(-p)))
         return float(np.mean(logs)) + entropy if logs.size else -math.inf

@@ -2,9 +2,9 @@
 
 The model is y = A x + ξ with Gaussian noise ξ of variance T. With the columns of A scaled to unit norm:
 
-*How many columns.* Each column belongs to the support with probability ρ. With probability .8, log ρ
+*How many columns.* Each column belongs to the support with probability ρ. With probability .9, log ρ
 is uniform between `LEAST`/N and ρ_max, so that all orders of magnitude have the same chance; with
-probability .2, ρ is uniform between 0 and ρ_max, so that dense supports have one, too. ρ_max is `MOST`,
+probability .1, ρ is uniform between 0 and ρ_max, so that dense supports have one, too. ρ_max is `MOST`,
 or less where samples are few: to name k of N columns takes about k log(N/k) nats, and M samples provide
 about M/2 at a signal-to-noise ratio of order one, so that ρ_max log(1/ρ_max) = M/2N. With ρ integrated
 out, a support of k columns has a prior weight that depends on k alone. Zero columns do not count.
@@ -12,11 +12,13 @@ out, a support of k columns has a prior weight that depends on k alone. Zero col
 *How large the coefficients are.* A coefficient of the support has variance g T: g is the squared
 signal-to-noise ratio of one column. Its prior, on a grid, is
 
-    p(log g) ∝ 1 / ((1 + `FAINT`/g) √(1 + g/M)),
+    p(log g) ∝ 1 / ((1 + (f/g)²) √(1 + g/M)),     f = `STANDS_OUT` log(1 + N),
 
-which is about flat from the faintest column that data could show to one that alone explains half of
-y, and falls as 1/√g above. It is this prior that keeps the noise from vanishing where many columns
-could represent any y: to explain away the noise by chance takes a large g.
+which is about flat from columns that stand out among N to one that alone explains half of y. It falls
+as 1/√g above and as g² below: noise makes the largest of N squared correlations about 2 T log N, and
+many columns fainter than that could be put into any support without a sign in the data. It is this
+prior that keeps the noise from vanishing where many columns could represent any y: to explain away the
+noise by chance takes a large g.
 
 *The noise.* log T is uniform. Since all else is in units of T, scaling y changes nothing, and the
 posterior is proper: whatever the support, T cannot vanish at finite g.
@@ -38,11 +40,11 @@ from scipy.special import betaln, lambertw, logsumexp
 
 from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["SLABS", "DensityPrior", "Prior", "check_density"]
+__all__ = ["SLABS", "STANDS_OUT", "DensityPrior", "Prior", "check_density"]
 
-LEAST, MOST = 0.1, 0.9  # range of ρ: LEAST/N to MOST
-POINTS = 320, 80  # of the grid of ρ: uniform in log ρ, and uniform in ρ
-FAINT = 10.0  # below this g a column cannot be told from noise
+LEAST, MOST = 0.5, 0.9  # range of ρ: LEAST/N to MOST
+POINTS = 540, 60  # of the grid of ρ: uniform in log ρ, and uniform in ρ
+STANDS_OUT = 4.0  # g of columns that stand out among N, in units of log(1 + N)
 GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g
 PARTS = np.array([0.0, 0.5, 0.8, 0.95])  # c: the part of the mean square that is the hump's
 SLABS = {
@@ -181,7 +183,7 @@ class Prior:
         >>> from l0anneal import SparseProblem
         >>> prior = Prior.of(SparseProblem(np.eye(100), np.ones(100)))
         >>> print(np.round(np.exp(prior.log_size[:2]), 4))
-        [0.2159 0.0011]
+        [0.0972 0.0011]
         """
         usable = problem.column_norms > 0
         column_odds = np.where(usable, 0.0, -np.inf)
@@ -199,7 +201,8 @@ class Prior:
             log_size = density.log_weight(sizes)
         for group in groups:
             column_odds[group] = -np.inf
-        log_scale = -np.log1p(FAINT / GRID) - 0.5 * np.log1p(GRID / problem.n_samples)
+        faint = STANDS_OUT * math.log1p(max(1, n_units))
+        log_scale = -np.log1p((faint / GRID) ** 2) - 0.5 * np.log1p(GRID / problem.n_samples)
         with np.errstate(divide="ignore"):
             log_part = np.log(SLABS[slab])
         log_scale -= logsumexp(log_scale)

@@ -127,6 +127,7 @@ def put_back(
         averaged_coef=averaged,
         coef_std=spread(result.coef_std, std),
         chain_probability=spread(result.chain_probability, 1.0),
+        chain_size=result.chain_size + q,
         draw_arrays=arrays,
         candidates=np.concatenate([rest.removed, rest.candidates[result.candidates]]),
         candidate_correlation=scipy.linalg.block_diag(np.eye(q), result.candidate_correlation),

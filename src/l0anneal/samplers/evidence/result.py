@@ -23,7 +23,7 @@ _COLUMNS = ("temperature", "size", "residual_ratio", "rho", "slab_variance", "ac
 _STATES = {
     "found": "the residual vanishes with fewer columns than samples: an exact representation",
     "noise": "cooled to the noise level; all chains agree there",
-    "disagreed": "the chains found different columns: the probabilities are uncertain",
+    "disagreed": "the chains found different supports: the probabilities are uncertain",
     "begun": "stopped before the first draw: there are no probabilities",
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
@@ -96,14 +96,18 @@ class EvidenceResult(Result):
         if each column was given its own.
     state : {"found", "noise", "disagreed", "trapped", "begun"}
         found: an exact representation, which is not to be had by chance. noise: the chains agree on
-        a noise level and on the columns. disagreed: they do not, and the probabilities are a
-        compromise, weighed by the evidence of each chain. trapped: slower searches keep finding a
+        a noise level and on the columns. disagreed: they do not agree on the probability of a column,
+        on the number of columns or on the evidence, and the probabilities are a compromise; where the
+        columns differ, the chains are weighed by their evidence. trapped: slower searches keep finding a
         lower noise level with many columns; do not trust any. begun: the run was stopped before the
         first draw, and the probabilities are NaN.
     chain_probability : ndarray of shape (chains, N)
         Inclusion probabilities of each chain by itself.
     chain_weight : ndarray
         Weights of the chains: equal if they agree, and by evidence if not.
+    chain_size, chain_log_evidence : ndarrays
+        Mean number of columns of each chain, and the mean of log P(y, S) over its draws, up to a
+        constant that the chains share.
     disagreement : float
         The largest difference between two chains in the probability of a column.
     draws : Draws or None
@@ -125,6 +129,8 @@ class EvidenceResult(Result):
     rho: float
     chain_probability: Floats
     chain_weight: Floats
+    chain_size: Floats
+    chain_log_evidence: Floats
     effective_sample_size: float
     draw_arrays: dict[str, NDArray[Any]]
     candidates: NDArray[np.int64]
@@ -233,6 +239,8 @@ class EvidenceResult(Result):
             "inclusion_probability": {str(j): float(self.inclusion_probability[j]) for j in likely},
             "size_posterior": self.size_posterior.tolist(),
             "disagreement": self.disagreement,
+            "chain_size": self.chain_size.tolist(),
+            "chain_log_evidence": self.chain_log_evidence.tolist(),
             "credible_sets": [
                 {"columns": found.columns.tolist(), "probability": found.probability}
                 for found in self.likely_sets()
@@ -282,9 +290,22 @@ class EvidenceResult(Result):
             ("distortion", f"{self.distortion:.6g}"),
             ("noise", f"variance {self.noise_variance:.6g}"),
             ("state", f"{self.state}: {_STATES[self.state]}"),
+            *self._differences(),
             ("search", attempts),
             *sets,
         ]
+
+    def _differences(self) -> list[tuple[str, str]]:
+        """Return a line on how far apart the chains are, if they disagree."""
+        if self.state != "disagreed":
+            return []
+        heavy = self.chain_weight > WEIGHTY
+        sizes = ", ".join(f"{size:.1f}" for size in self.chain_size[heavy])
+        logs = np.ptp(self.chain_log_evidence[heavy])
+        text = (
+            f"probabilities by {self.disagreement:.2f}, log evidence by {logs:.1f}; sizes {sizes}"
+        )
+        return [("chains differ", text)]
 
     def table(self) -> list[dict[str, str]]:
         p = self.inclusion_probability
