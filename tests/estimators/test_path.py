@@ -5,6 +5,7 @@ import scipy.sparse
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
+from helpers.clock import TickingClock
 from helpers.reference import enumerate_supports, random_problem
 from l0anneal import (
     SparseProblem,
@@ -271,12 +272,13 @@ def test_bad_arguments(data, path):
 
 
 @pytest.mark.parametrize("cv", [None, 3])
-def test_a_path_with_a_time_limit_replays(cv):
+def test_a_path_with_a_time_limit_replays(cv, monkeypatch):
     """Cut short in the middle of the search, and again by its number of steps."""
+    TickingClock(monkeypatch)  # with it the search takes 5 seconds, and with the folds 20
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((200, 300)), rng.standard_normal(200)  # takes some seconds
-    first = subset_path(X, y, 60, cv=cv, time_limit=0.5, n_jobs=2, random_state=3)
-    again = subset_path(X, y, 60, cv=cv, steps=first.steps, random_state=3)
+    X, y = rng.standard_normal((60, 80)), rng.standard_normal(60)
+    first = subset_path(X, y, 20, cv=cv, time_limit=2.0, n_jobs=2, random_state=3)
+    again = subset_path(X, y, 20, cv=cv, steps=first.steps, random_state=3)
     assert first.ended == again.ended == "time limit"
     assert again.steps == first.steps
     assert -1 not in first.steps  # not even the searches of the folds came to their end

@@ -1,6 +1,5 @@
 """Time limits hold for every sampler and every shape, and runs that they cut short can be replayed."""
 
-import itertools
 import time
 import warnings
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from helpers.clock import TickingClock
 from l0anneal import (
     AnnealedSubsetRegressor,
     Schedule,
@@ -88,15 +88,35 @@ def call(name, A, y, k):
 
 
 def seconds_of(function):
-    """Return how long a call takes by the clock that tells its own doing.
-
-    The calls here use one thread and never wait, so that on a quiet machine the processor is theirs all
-    the time. Where it was not, other processes had it, and only processor time is the call's own.
-    """
-    wall, own = time.perf_counter(), time.process_time()
+    """Return the processor time of a call."""
+    began = time.process_time()
     function()
-    wall, own = time.perf_counter() - wall, time.process_time() - own
-    return own if own < 0.95 * wall else wall
+    return time.process_time() - began
+
+
+@pytest.fixture
+def own_time(monkeypatch):
+    """Let runs read processor time, as `seconds_of` does.
+
+    The calls here use one thread and never wait, so that on a quiet machine both clocks tell the same.
+    On a busy one, a run sees a part of the seconds that pass, and what it does after its limit would
+    depend on how large that part is.
+    """
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
+
+
+def holds(prepare, limit, tries=3):
+    """Return whether one of a few calls keeps its limit, to a tenth and a fifth of a second.
+
+    Code that does not listen to the clock takes as long each time, since each time `prepare` makes the
+    problem anew, with nothing computed. A slow try among quick ones is the machine's: other processes
+    had its caches and its memory, and processor time counts the waiting for these.
+    """
+    for _ in range(tries):
+        timed = prepare()
+        if seconds_of(lambda: timed(limit)) < 1.1 * limit + 0.2:  # noqa: B023 (called at once)
+            return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +130,32 @@ def compiled():
 @pytest.mark.parametrize("name", [*OF_A_PROBLEM, *OF_ARRAYS])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.filterwarnings("ignore")
-def test_a_limit_holds(compiled, shape, name):
-    timed = call(name, *make(*SHAPES[shape]))
-    limit = 0.3
-    assert seconds_of(lambda: timed(limit)) < 1.1 * limit + 0.2
+def test_a_limit_holds(compiled, own_time, shape, name):
+    assert holds(lambda: call(name, *make(*SHAPES[shape])), 0.3)
+
+
+def test_a_limit_that_does_not_hold_is_seen():
+    def spin(seconds):
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+
+    assert holds(lambda: spin, 0.1)
+    assert not holds(lambda: lambda limit: spin(1.1 * limit + 0.25), 0.1)
+
+
+@pytest.mark.parametrize("rows_on_demand", [False, True])
+@pytest.mark.parametrize("name", ["evidence", "evidence, k"])
+def test_no_array_of_all_columns_is_made_after_the_limit(
+    compiled, no_grace, monkeypatch, name, rows_on_demand
+):
+    """Such arrays take longest of all, and a few greedy columns need none of them."""
+    if rows_on_demand:
+        monkeypatch.setattr(scaled, "WHOLE_GRAM_BYTES", 0)
+    A, y, k = make(40, 60)
+    problem = SparseProblem(A, y)
+    assert OF_A_PROBLEM[name](problem, k, 1e-9).ended == NOT_BEGUN
+    assert not problem._arrays
 
 
 LARGE = {
@@ -129,9 +171,8 @@ LARGE = {
 @pytest.mark.parametrize("name", [*OF_A_PROBLEM, "path", "fit, auto", "fit, k"])
 @pytest.mark.parametrize("shape", LARGE)
 @pytest.mark.filterwarnings("ignore")
-def test_a_limit_holds_on_large_problems(compiled, shape, name, limit):
-    timed = call(name, *make(*LARGE[shape]))
-    assert seconds_of(lambda: timed(limit)) < 1.1 * limit + 0.2
+def test_a_limit_holds_on_large_problems(compiled, own_time, shape, name, limit):
+    assert holds(lambda: call(name, *make(*LARGE[shape])), limit)
 
 
 # ---------------------------------------------------------------- no time at all
@@ -226,24 +267,9 @@ def test_codes_without_time_have_at_least_one_atom(compiled, no_grace):
 
 @pytest.fixture
 def ticks(monkeypatch, no_grace):
-    """A clock that moves by a millisecond whenever it is read, and rows computed on demand.
-
-    The clock leaps by an hour after a given number of reads, so that any step can be cut.
-    """
+    """A clock that moves whenever it is read, and rows computed on demand."""
     monkeypatch.setattr(scaled, "WHOLE_GRAM_BYTES", 0)
-
-    class Clock:
-        def leap_after(self, n):
-            self.reads, self.leap = itertools.count(), n
-
-        def now(self, run):
-            n = next(self.reads)
-            return 1e-3 * n + (3600.0 if n > self.leap else 0.0)
-
-    clock = Clock()
-    clock.leap_after(np.inf)
-    monkeypatch.setattr(Run, "now", lambda run: clock.now(run))
-    return clock
+    return TickingClock(monkeypatch)
 
 
 LIMIT = 4.0  # seconds of that clock

@@ -97,9 +97,10 @@ def counting_as(problem: SparseProblem, n_samples: int) -> SparseProblem:
 def off_span(columns: Floats, Q: Floats) -> Floats:
     """Project columns off the span of Q, twice, because rounding leaves a remainder the first time."""
     with one_blas_thread():
-        for _ in range(2):
-            columns = columns - Q @ (Q.T @ columns)
-    return columns
+        along = Q @ (Q.T @ columns)
+        left = columns - along
+        left -= np.matmul(Q, Q.T @ left, out=along)  # new memory for a large block is slow
+    return left
 
 
 def _left_over_columns(X: Floats, Q: Floats) -> Floats:

@@ -18,11 +18,13 @@ Indices = NDArray[np.int64]
 def independent(problem: SparseProblem, order: Indices, size: int | None = None) -> Indices:
     """Return the first ``size`` columns in the given order, without those in the span of others.
 
-    Where the Gram matrix is not whole, each column in a tableau costs a row of it. The tableau is then
-    one of the given columns alone.
+    Where the Gram matrix has not been computed, because it is not whole or because there was no time, a
+    tableau over all columns would be costly. The tableau is then one of the given columns alone.
     """
     size = order.size if size is None else size
-    if not problem.gram_is_whole and 0 < size <= FEW:
+    if size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if problem.A is not None and not problem.gram_is_ready and size <= FEW:
         some = order[: 2 * size + 10]
         found = _by_tableau(SparseProblem(*columns_of(problem, some)), np.arange(some.size), size)
         if found.size == size or some.size == order.size:
@@ -43,7 +45,7 @@ def correlations(problem: SparseProblem, columns: Indices) -> NDArray[np.float64
     """Return the correlations of some unit-norm columns."""
     if columns.size == 0:
         return np.zeros((0, 0))
-    if problem.gram_is_whole:
+    if problem.A is None or problem.gram_is_ready:
         found = np.array([problem.gram_row(int(j))[columns] for j in columns])
     else:
         dense, _ = columns_of(problem, columns)
