@@ -369,3 +369,74 @@ def test_the_transformer_names_what_does_not_fit():
         AnnealedSparseCoder(D).inverse_transform(Y)
     with pytest.raises(ValueError, match="codes need 30 columns, one per atom and sign; got 6"):
         AnnealedSparseCoder(D, split_sign=True).inverse_transform(Y)
+
+
+# ---------------------------------------------------------------- tolerance, scikit-learn's arguments
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "correlated"])
+def test_the_fewest_atoms_that_reach_a_tolerance(kind):
+    rng = np.random.default_rng(0)
+    A, _ = random_problem(rng, 7, 12, kind)
+    Y = rng.standard_normal((10, 7))
+    tol = 0.3 * float(np.mean(np.sum(Y**2, axis=1)))
+    codes = sparse_encode(Y, A.T, tol=tol, n_kicks=60, random_state=0)
+    assert errors_of(Y, codes, A.T).max() <= tol
+    for y, code in zip(Y, codes):
+        best = [2 * enumerate_supports(A, y, k)[1].min() for k in range(1, 8)]
+        fewest = 0 if y @ y <= tol else 1 + int(np.argmax(np.array(best) <= tol))
+        assert np.count_nonzero(code) == fewest
+
+
+def test_no_more_atoms_than_matching_pursuit_needs():
+    rng = np.random.default_rng(0)
+    D, Y = cosines(6, 12), smooth_signals(rng, 60, 6)
+    tol = 0.05 * float(np.median(np.sum(Y**2, axis=1)))
+    codes = sparse_encode(Y, D, tol=tol, random_state=0)
+    assert errors_of(Y, codes, D).max() <= tol * (1 + 1e-9)
+    unit = D / np.linalg.norm(D, axis=1, keepdims=True)
+    norms = np.sum(Y**2, axis=1)
+    omp = np.array(
+        [
+            np.count_nonzero(
+                orthogonal_mp_gram(unit @ unit.T, unit @ y, tol=tol, norms_squared=[s])
+            )
+            for y, s in zip(Y, norms)
+        ]
+    )
+    needed = np.count_nonzero(codes, axis=1)
+    assert (needed <= omp).all()
+    assert needed.sum() < omp.sum()
+    # a signal has the same code in any company; k limits the atoms of all
+    np.testing.assert_array_equal(sparse_encode(Y[7:9], D, tol=tol, random_state=0), codes[7:9])
+    few = sparse_encode(Y, D, 2, tol=tol, random_state=0)
+    assert np.count_nonzero(few, axis=1).max() == 2
+    within = errors_of(Y, few, D) <= tol
+    np.testing.assert_array_equal(within, needed <= 2)
+
+
+def test_a_tolerance_in_the_coder_and_at_its_limits():
+    rng = np.random.default_rng(1)
+    D = rng.standard_normal((20, 8))
+    Y = rng.standard_normal((5, 8))
+    coder = AnnealedSparseCoder(D, transform_tol=1.0)
+    np.testing.assert_array_equal(
+        coder.fit_transform(Y), sparse_encode(Y, D, tol=1.0, random_state=0)
+    )
+    assert not sparse_encode(Y, D, tol=1e6).any()
+    exact = sparse_encode(Y, D, tol=0.0, random_state=0)
+    assert errors_of(Y, exact, D).max() < 1e-20
+    with pytest.raises(ValueError, match="tol must be finite and ≥ 0; got -1"):
+        sparse_encode(Y, D, tol=-1)
+    assert np.count_nonzero(sparse_encode(np.ones((1, 30)), np.eye(30)), axis=1).item() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("algorithm", "improves on 'omp'"), ("alpha", "or tol"), ("verbose", "progress=True")],
+)
+def test_arguments_of_scikit_learn_that_have_no_meaning_are_refused(name, message):
+    with pytest.raises(TypeError, match=message):
+        sparse_encode(np.ones((1, 3)), np.eye(3), **{name: 1})
+    with pytest.raises(TypeError, match="does not take 'n_kick': it is not known"):
+        sparse_encode(np.ones((1, 3)), np.eye(3), n_kick=1)

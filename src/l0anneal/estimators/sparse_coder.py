@@ -6,8 +6,6 @@ Names and shapes are scikit-learn's: signals and atoms are rows.
 from __future__ import annotations
 
 import warnings
-from functools import cache
-from queue import SimpleQueue
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -17,55 +15,51 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from l0anneal._util.checks import check_integer
+from l0anneal._util.checks import check_integer, check_positive
 from l0anneal._util.seeds import RandomState
-from l0anneal.engine.coding import encode
-from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import Tableau, empty_tableau
+from l0anneal.estimators.coding_blocks import Coding, encode_within, normalise, warm_up_coding
 from l0anneal.samplers.run import OnInterrupt, Run
 
 __all__ = ["AnnealedSparseCoder", "sparse_encode"]
 
+# Arguments of scikit-learn's function that have no meaning here, and what to do instead.
+REFUSED = {
+    "gram": "the Gram matrix of the atoms, scaled to unit norm, is computed here: leave it out",
+    "cov": "products of atoms and signals are computed here: leave it out",
+    "copy_cov": "there is no cov to copy: leave it out",
+    "algorithm": "there is one algorithm, which improves on 'omp': leave it out, or use scikit-learn",
+    "alpha": "there is no ℓ1 penalty: give n_nonzero_coefs, or tol for a squared error",
+    "init": "a code starts from matching pursuit: leave it out",
+    "max_iter": "the length of the search is n_kicks",
+    "check_input": "signals and atoms are always checked: leave it out",
+    "verbose": "a progress bar is shown by progress=True",
+    "positive": "codes are least squares and can have any sign: use scikit-learn's lasso",
+}
 Floats = NDArray[np.float64]
 
-BLOCK = 32  # largest number of signals between two checks for Ctrl-C and the time limit
-KICKS = 1000  # number of kicks between two such checks, about
-PURSUIT = -1  # given as a number of kicks: matching pursuit alone, without a descent
-
 
 @overload
 def sparse_encode(
-    signals: ArrayLike,
+    X: ArrayLike,
     dictionary: ArrayLike,
-    n_nonzero_coefs: int,
+    n_nonzero_coefs: int | None = None,
     *,
-    n_kicks: int = 10,
-    time_limit: float | None = None,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    progress: bool = False,
-    on_interrupt: OnInterrupt = "raise",
-    return_finished: Literal[False] = False,
-) -> Floats: ...
-@overload
-def sparse_encode(
-    signals: ArrayLike,
-    dictionary: ArrayLike,
-    n_nonzero_coefs: int,
-    *,
-    n_kicks: int = 10,
-    time_limit: float | None = None,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    progress: bool = False,
-    on_interrupt: OnInterrupt = "raise",
     return_finished: Literal[True],
+    **options: Any,
 ) -> tuple[Floats, NDArray[np.bool_]]: ...
+@overload
 def sparse_encode(
-    signals: ArrayLike,
+    X: ArrayLike,
     dictionary: ArrayLike,
-    n_nonzero_coefs: int,
+    n_nonzero_coefs: int | None = None,
+    **options: Any,
+) -> Floats: ...
+def sparse_encode(
+    X: ArrayLike,
+    dictionary: ArrayLike,
+    n_nonzero_coefs: int | None = None,
     *,
+    tol: float | None = None,
     n_kicks: int = 10,
     time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -73,8 +67,9 @@ def sparse_encode(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
     return_finished: bool = False,
+    **unsupported: Any,
 ) -> Floats | tuple[Floats, NDArray[np.bool_]]:
-    """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary.
+    """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary, or to a tolerance.
 
     Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself. A code
     starts from orthogonal matching pursuit. Then single atoms are exchanged as long as this lowers
@@ -85,16 +80,21 @@ def sparse_encode(
 
     Parameters
     ----------
-    signals : array of shape (n_signals, n_features)
+    X : array of shape (n_signals, n_features)
         One signal per row.
     dictionary : array of shape (n_atoms, n_features)
         One atom per row, of any norm. Codes refer to the atoms as given, not to normalised ones. An
         atom that is zero is never used. The Gram matrix, of n_atoms² numbers, is computed once and
         held in memory.
-    n_nonzero_coefs : int
-        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms
-        represent the signal up to rounding errors (a zero signal has a code of zeros), or if all
-        other atoms are nearly linearly dependent on those in use.
+    n_nonzero_coefs : int, optional
+        k, at most the rank of the dictionary. By default, as in scikit-learn, a tenth of the number of
+        features, at least one; or, if ``tol`` is given, the rank of the dictionary. A code has fewer
+        non-zeros only if fewer atoms represent the signal up to rounding errors (a zero signal has a
+        code of zeros), or if all other atoms are nearly linearly dependent on those in use.
+    tol : float, optional
+        Largest squared norm of the residual, as in `sklearn.linear_model.orthogonal_mp`. A code then has
+        the fewest atoms that are found to reach it, never more than matching pursuit needs, and at most
+        ``n_nonzero_coefs``. A signal that so many atoms do not bring within the tolerance has that many.
     n_kicks : int
         Number of random kicks per signal. The time grows in proportion. With 0, the code is the
         result of the first descent.
@@ -117,6 +117,8 @@ def sparse_encode(
         KeyboardInterrupt.
     return_finished : bool
         Also return a mask of the signals that were finished.
+    **unsupported
+        Other arguments of scikit-learn's function raise TypeError, which says what to do instead.
 
     Returns
     -------
@@ -139,13 +141,20 @@ def sparse_encode(
     >>> codes[0, [3, 7]].round(6).tolist()
     [2.0, -1.0]
     """
+    for name in unsupported:
+        why = REFUSED.get(name, "it is not known")
+        raise TypeError(f"sparse_encode does not take {name!r}: {why}")
     D = _check_matrix(dictionary, "dictionary", "(n_atoms, n_features)", 1)
-    Y = _check_matrix(signals, "signals", "(n_signals, n_features)", 0)
+    Y = _check_matrix(X, "signals", "(n_signals, n_features)", 0)
     if Y.shape[1] != D.shape[1]:
         raise ValueError(
             f"signals have {Y.shape[1]} features, but the atoms of the dictionary have {D.shape[1]}"
         )
-    k = check_integer("n_nonzero_coefs", n_nonzero_coefs, 0)
+    if tol is not None:
+        tol = check_positive("tol", tol, zero=True)
+    k = None if n_nonzero_coefs is None else check_integer("n_nonzero_coefs", n_nonzero_coefs, 0)
+    if k is None and tol is None:
+        k = max(1, Y.shape[1] // 10)
     n_kicks = check_integer("n_kicks", n_kicks, 0)
     with Run(
         time_limit=time_limit,
@@ -156,17 +165,20 @@ def sparse_encode(
         unit="signal",
     ) as run:
         codes, finished = np.zeros((Y.shape[0], D.shape[0])), np.ones(Y.shape[0], dtype=bool)
-        if k > 0 and Y.shape[0] > 0:
-            atoms, norms = _normalise(D)
-            _check_rank(k, atoms)
-            run.compile(_warm_up)
-            finished = _Coding(run, Y, atoms, norms, k, n_kicks, codes).run_all()
+        if k != 0 and Y.shape[0] > 0:
+            atoms, norms = normalise(D)
+            k = _check_rank(k, atoms)
+            run.compile(warm_up_coding)
+            if tol is not None:
+                codes, finished = encode_within(run, Y, atoms, norms, k, n_kicks, tol)
+            elif k > 0:
+                finished = Coding(run, Y, atoms, norms, k, n_kicks, codes).run_all()
         interrupted = run.interrupted
     if not finished.all():
         why = "interrupted" if interrupted else "time limit"
         warnings.warn(
             f"{why}: {int(np.sum(~finished))} of {Y.shape[0]} signals have codes of "
-            "orthogonal matching pursuit only",
+            f"orthogonal matching pursuit only{'' if tol is None else ', or more atoms than needed'}",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -176,14 +188,19 @@ def sparse_encode(
 class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Sparse coding against a fixed dictionary; it can replace `sklearn.decomposition.SparseCoder`.
 
-    Signals become codes with ``transform_n_nonzero_coefs`` non-zeros, found by `sparse_encode`.
+    Signals become codes with ``transform_n_nonzero_coefs`` non-zeros, found by `sparse_encode`. Of the
+    parameters of scikit-learn's class, ``transform_algorithm``, ``transform_alpha``,
+    ``transform_max_iter`` and ``positive_code`` have no meaning here, because there is no penalty.
 
     Parameters
     ----------
     dictionary : array of shape (n_atoms, n_features)
         One atom per row, of any norm.
     transform_n_nonzero_coefs : int, optional
-        Number of non-zeros per code; by default a tenth of the number of features, at least one.
+        Number of non-zeros per code; by default a tenth of the number of features, at least one, or as
+        many as are needed if ``transform_tol`` is given.
+    transform_tol : float, optional
+        Largest squared norm of the residual of a signal; see ``tol`` of `sparse_encode`.
     n_kicks : int
         Number of random kicks per signal; see `sparse_encode`.
     split_sign : bool
@@ -227,6 +244,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         dictionary: ArrayLike,
         *,
         transform_n_nonzero_coefs: int | None = None,
+        transform_tol: float | None = None,
         n_kicks: int = 10,
         split_sign: bool = False,
         n_jobs: int | None = None,
@@ -237,6 +255,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ) -> None:
         self.dictionary = dictionary
         self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
+        self.transform_tol = transform_tol
         self.n_kicks = n_kicks
         self.split_sign = split_sign
         self.n_jobs = n_jobs
@@ -258,11 +277,11 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         and returned in the precision of X.
         """
         Y = self._check_signals(X, reset=False)
-        n_nonzero = self.transform_n_nonzero_coefs
         codes = sparse_encode(
             Y,
             self.dictionary,
-            max(1, Y.shape[1] // 10) if n_nonzero is None else n_nonzero,
+            self.transform_n_nonzero_coefs,
+            tol=self.transform_tol,
             n_kicks=self.n_kicks,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -311,75 +330,6 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return tags
 
 
-# ---------------------------------------------------------------- the blocks
-
-
-class _Coding:
-    """The blocks of one call, which threads take one by one."""
-
-    def __init__(
-        self,
-        run: Run,
-        Y: Floats,
-        atoms: Floats,
-        norms: Floats,
-        k: int,
-        n_kicks: int,
-        codes: Floats,
-    ) -> None:
-        self.run, self.Y, self.atoms, self.norms = run, Y, atoms, norms
-        self.k, self.n_kicks, self.codes = k, n_kicks, codes
-        self.key = stream(run.stream("coding"))
-        gram = np.ascontiguousarray(atoms @ atoms.T)
-        self.block = max(1, min(BLOCK, KICKS // (1 + n_kicks)))
-        self.blocks = [slice(i, i + self.block) for i in range(0, Y.shape[0], self.block)]
-        self.idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
-        self.n_threads = max(1, min(len(self.blocks), run.n_threads))
-        for _ in range(self.n_threads):
-            self.idle.put(_two_tableaux(atoms, gram, k))
-        self.unfinished = len(self.blocks)
-        self.pursuit_seconds = 0.0  # for one block
-
-    def run_all(self) -> NDArray[np.bool_]:
-        """Fill in the codes; return which signals were finished."""
-        self.run.expect(self.Y.shape[0])
-        if self.run.time_limit is not None:
-            began = self.run.now()
-            self._encode(self.blocks[0], PURSUIT)
-            self.pursuit_seconds = self.run.now() - began
-        done = np.array(self.run.map(self._finish, self.blocks))
-        left = [block for block, finished in zip(self.blocks, done) if not finished]
-        self.run.map(lambda block: self._encode(block, PURSUIT), left)
-        return np.repeat(done, self.block)[: self.Y.shape[0]]
-
-    def _finish(self, block: slice) -> bool:
-        """Encode a block if there is time for it and for the pursuit of those after it."""
-        to_pursue = self.unfinished * self.pursuit_seconds / self.n_threads
-        if self.run.stopped or self.run.now() + to_pursue >= self.run.deadline:
-            return False
-        self._encode(block, self.n_kicks)
-        self.unfinished -= 1
-        self.run.advance(len(self.Y[block]))
-        return True
-
-    def _encode(self, block: slice, n_kicks: int) -> None:
-        tableaux = self.idle.get()
-        try:
-            self.codes[block] = 0.0
-            encode(
-                *tableaux,
-                self.atoms,
-                self.norms,
-                self.Y[block],
-                self.k,
-                n_kicks,
-                self.key,
-                self.codes[block],
-            )
-        finally:
-            self.idle.put(tableaux)
-
-
 # ---------------------------------------------------------------- checks and preparation
 
 
@@ -397,39 +347,15 @@ def _check_matrix(values: ArrayLike, name: str, shape: str, least_rows: int) -> 
     return M
 
 
-def _normalise(D: Floats) -> tuple[Floats, Floats]:
-    """Return atoms of unit norm, and their norms (1 for a zero atom, which stays zero)."""
-    largest = np.max(np.abs(D), axis=1)
-    scale = np.where(largest > 0, largest, 1.0)
-    norms = np.linalg.norm(D / scale[:, None], axis=1)
-    norms[norms == 0] = 1.0
-    return D / scale[:, None] / norms[:, None], scale * norms
-
-
-def _check_rank(k: int, atoms: Floats) -> None:
+def _check_rank(k: int | None, atoms: Floats) -> int:
+    """Return k, or the rank of the dictionary if k is None; raise ValueError if k is larger."""
     n_atoms, n_features = atoms.shape
     rank = int(np.linalg.matrix_rank(atoms))
+    if k is None:
+        return rank
     if k > rank:
         raise ValueError(
             f"n_nonzero_coefs = {k} exceeds the rank of the dictionary ({n_atoms} atoms of "
             f"{n_features} features), which is {rank}: no {k} atoms are linearly independent"
         )
-
-
-def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau]:
-    """Return the tableaus of a thread: one for the present support, one for the best so far."""
-    n = atoms.shape[0]
-    diag = np.any(atoms != 0, axis=1).astype(np.float64)
-    present, best = (
-        empty_tableau(gram, np.arange(n), np.empty((0, 0)), diag, np.zeros(n), k) for _ in range(2)
-    )
-    return present, best
-
-
-@cache
-def _warm_up() -> None:
-    """Compile the kernels of sparse coding."""
-    atoms, norms = _normalise(np.eye(4, 3) + 0.5)
-    tableaux = _two_tableaux(atoms, atoms @ atoms.T, 2)
-    key = stream(np.random.SeedSequence(0))
-    encode(*tableaux, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))
+    return k
