@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln
+from scipy.special import gammaln, logsumexp
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.checks import check_choice
 from l0anneal.problem.regression_data import Design
+from l0anneal.samplers.evidence.prior import DensityPrior, Prior
 
 if TYPE_CHECKING:
     from l0anneal.estimators.path import SubsetPath
@@ -37,7 +38,9 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
         lowest cross-validated error, and "cv" the smallest size whose error is within one standard
         error of the lowest one: fewer columns, which predict a little worse. "bic" ignores how many
         columns there were to choose from, and chooses too many if there were many; "ebic" and
-        "evidence" take this number into account.
+        "evidence" take this number into account. "evidence" takes the support with the highest
+        posterior probability in the model of `evidence_anneal`, which adds up the probabilities of all
+        supports instead.
 
     Returns
     -------
@@ -74,32 +77,38 @@ def criteria_of(design: Design, supports: list[Indices], energies: Floats) -> di
     rss = np.maximum(2.0 * energies, PERFECT * total)
     bic = n * np.log(rss / n) + (k + design.n_projected) * math.log(n)
     log_choices = gammaln(p + 1) - gammaln(k + 1) - gammaln(p - k + 1)
-    size_prior = betaln(k + 0.5, p - k + 0.5) - betaln(0.5, 0.5)
-    evidence = np.array([_log_evidence(design, support) for support in supports])
     return {
-        "evidence": -2.0 * (evidence + size_prior),
+        "evidence": -2.0 * log_posteriors(design, supports),
         "bic": bic,
         "ebic": bic + 2.0 * log_choices,
     }
 
 
-def _log_evidence(design: Design, support: Indices) -> float:
-    """Return the log marginal likelihood of a support up to a constant.
+def log_posteriors(design: Design, supports: list[Indices]) -> Floats:
+    """Return the log posterior probabilities of supports, up to a constant.
 
-    The model is that of `l0anneal.evidence_anneal`: the coefficients of the unit-norm columns are
-    integrated out under a Gaussian of variance T/λ. The noise variance is the best one, T = 2E_λ/m,
-    and λ is the best value on a fine grid.
+    Model and prior are those of `l0anneal.evidence_anneal` with a slab of one hump
+    (`samplers.evidence.prior`). The coefficients of the unit-norm columns have variance gT. They, the
+    noise variance T, g, and the density of columns are integrated out; over T and the coefficients, with
+    λ = 1/g, the integral is det(I + G_SS/λ)^(−1/2) E_λ(S)^(−m/2) up to a constant.
     """
     problem = design.counted()
     m, total = problem.n_samples, problem.signal_energy or 1.0
-    if support.size == 0:
-        return -0.5 * m * math.log(total)
+    prior = Prior.of(problem, slab="one hump")
+    density = DensityPrior(None, max(1, design.candidates.size), m)
+    sizes = np.array([support.size for support in supports])
     y = design.y - design.Q @ (design.Q.T @ design.y)
-    with one_blas_thread():
-        U, s, _ = scipy.linalg.svd(design.columns(support), full_matrices=False)
-    explained = (U.T @ y) ** 2
-    ridge = np.geomspace(1e-12, 1e4, 1000)[:, None]
-    left = total - np.sum(explained * s**2 / (s**2 + ridge), axis=1)
-    left = np.maximum(left, PERFECT * total)
-    logs = -0.5 * np.sum(np.log1p(s**2 / ridge), axis=1) - 0.5 * m * np.log(left)
-    return float(np.max(logs))
+    likelihoods = np.empty(len(supports))
+    for i, support in enumerate(supports):
+        if support.size == 0:
+            likelihoods[i] = -0.5 * m * math.log(total)
+            continue
+        with one_blas_thread():
+            U, s, _ = scipy.linalg.svd(design.columns(support), full_matrices=False)
+            explained = (U.T @ y) ** 2
+        gain = s**2 * prior.scales[:, None]  # by value of g, and by direction
+        left = total - np.sum(explained * gain / (1.0 + gain), axis=1)
+        left = np.maximum(left, PERFECT * total)
+        logs = -0.5 * np.sum(np.log1p(gain), axis=1) - 0.5 * m * np.log(left)
+        likelihoods[i] = logsumexp(prior.log_scale + logs)
+    return likelihoods + density.log_weight(sizes)

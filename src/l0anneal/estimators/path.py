@@ -45,10 +45,10 @@ class SubsetPath(Record):
     coefs, intercepts : ndarrays of shape (n_sizes, n_columns) and (n_sizes,)
         Least squares on each support.
     criteria : dict of str to ndarray
-        The criteria at each size; lower is better. They are ``"evidence"`` (−2 log marginal
-        likelihood of the support, with the best noise variance and the best variance of the
-        coefficients, and including a prior on the size), ``"bic"``, ``"ebic"`` (which takes into
-        account how many columns there were to choose from) and, if cross-validation was asked for,
+        The criteria at each size; lower is better. They are ``"evidence"`` (−2 log posterior probability
+        of the support, up to a constant, with the model and the prior of `evidence_anneal`), ``"bic"``,
+        ``"ebic"`` (which takes into account how many columns there were to choose from) and, if
+        cross-validation was asked for,
         ``"cv"``, the mean squared error on held-out rows.
     cv_error : ndarray or None
         Standard error of ``criteria["cv"]``, from the spread over the folds.
