@@ -301,7 +301,8 @@ def test_a_path_with_a_time_limit_replays(cv):
     X, y = rng.standard_normal((200, 300)), rng.standard_normal(200)  # takes some seconds
     first = subset_path(X, y, 60, cv=cv, time_limit=0.5, n_jobs=2, random_state=3)
     again = subset_path(X, y, 60, cv=cv, steps=first.steps, random_state=3)
-    assert first.ended == again.ended == "time limit"
+    assert first.ended == again.ended
+    assert first.ended.startswith("time limit")  # on a busy machine, before all sizes were reached
     assert again.steps == first.steps
     assert -1 not in first.steps  # not even the searches of the folds came to their end
     for a, b in zip(first.supports, again.supports, strict=True):

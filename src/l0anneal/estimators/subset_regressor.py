@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +59,20 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         The largest number of columns that the criteria consider. By default, up to 50 columns are
         considered in addition to those always included, but no more than half the number of samples
         and no more than there are columns to choose from.
+    rho : float, pair of floats, or array of shape (n_features,), optional
+        What is known of the columns before the fit, with "auto" only: the probability that a column
+        matters; or the parameters (a, b) of a Beta prior on it, as a tuple; or a probability for each
+        column, where 0 excludes a column and 1 always includes it. By default it is learned; see
+        `evidence_anneal`.
+    groups : list of lists of columns, optional
+        Columns that enter and leave together, such as the dummies of one variable, by index or by name,
+        with "auto" only. A group counts as one column.
+    slab : {"learned", "one hump", "two humps"}
+        The shape of the prior on the coefficients of unit-norm columns, with "auto" only: Gaussian
+        around zero, Gaussian around plus and minus a learned size, or learned from the data.
+    noise_variance : float, optional
+        The variance of y around the regression, if it is known, with "auto" only; by default it is
+        inferred. It is that of each row or, with ``sample_weight``, of each of its repetitions.
     time_limit : float, optional
         Wall-clock time of the whole fit in seconds, including all folds but not the compilation of
         kernels.
@@ -169,6 +183,10 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         alpha: float = 0.0,
         averaging: bool | Literal["auto"] = "auto",
         max_nonzero_coefs: int | None = None,
+        rho: float | tuple[float, float] | ArrayLike | None = None,
+        groups: Sequence[ArrayLike] | None = None,
+        slab: str = "learned",
+        noise_variance: float | None = None,
         time_limit: float | None = None,
         n_chains: int = 1,
         n_jobs: int | None = None,
@@ -183,6 +201,10 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         self.alpha = alpha
         self.averaging = averaging
         self.max_nonzero_coefs = max_nonzero_coefs
+        self.rho = rho
+        self.groups = groups
+        self.slab = slab
+        self.noise_variance = noise_variance
         self.time_limit = time_limit
         self.n_chains = n_chains
         self.n_jobs = n_jobs
