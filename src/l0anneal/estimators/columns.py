@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_integer
+from l0anneal.problem.joint_data import JointDesign
 from l0anneal.problem.regression_data import Design
 
 __all__ = ["check_free_columns", "column_indices", "feature_names"]
@@ -66,7 +67,7 @@ def _indices_by_name(given: NDArray[Any], names: Iterable[str] | None, argument:
     return np.array([where[name] for name in given])
 
 
-def check_free_columns(name: str, k: Any, design: Design) -> int:
+def check_free_columns(name: str, k: Any, design: Design | JointDesign) -> int:
     """Return how many columns remain to be chosen besides the forced ones, or raise ValueError."""
     n_forced, n_columns = design.forced.size, design.n_columns
     check_integer(name, k, 0)

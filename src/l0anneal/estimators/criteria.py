@@ -12,6 +12,7 @@ from scipy.special import gammaln, logsumexp
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.checks import check_choice
+from l0anneal.problem.joint_data import JointDesign
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.evidence.prior import DensityPrior, Prior
 
@@ -68,40 +69,46 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     return int(path.sizes[best])
 
 
-def criteria_of(design: Design, supports: list[Indices], energies: Floats) -> dict[str, Floats]:
-    """Return evidence, BIC and extended BIC of supports of sizes 0, 1, ...; the lower the better."""
+def criteria_of(
+    design: Design | JointDesign, supports: list[Indices], energies: Floats
+) -> dict[str, Floats]:
+    """Return evidence, BIC and extended BIC of supports of sizes 0, 1, ...; the lower the better.
+
+    Of several outputs with one support, log-likelihoods and penalties of coefficients are summed. What
+    choosing the support costs is counted once.
+    """
     n = design.n_samples
     p = design.n_columns - design.forced.size
     k = np.arange(len(supports), dtype=np.float64)
-    total = float(design.y @ design.y) or 1.0
-    rss = np.maximum(2.0 * energies, PERFECT * total)
-    bic = n * np.log(rss / n) + (k + design.n_projected) * math.log(n)
+    bic, evidence = np.zeros(k.size), np.zeros(k.size)
+    for output in design.outputs:
+        if len(design.outputs) > 1:
+            energies = np.array([output.problem.energy(support) for support in supports])
+        total = float(output.y @ output.y) or 1.0
+        rss = np.maximum(2.0 * energies, PERFECT * total)
+        bic += n * np.log(rss / n) + (k + design.n_projected) * math.log(n)
+        evidence += log_likelihoods(output, supports)
+    m, n_candidates = design.outputs[0].counted().n_samples, max(1, design.candidates.size)
+    evidence += DensityPrior(None, n_candidates, m).log_weight(k.astype(np.int64))
     log_choices = gammaln(p + 1) - gammaln(k + 1) - gammaln(p - k + 1)
-    return {
-        "evidence": -2.0 * log_posteriors(design, supports),
-        "bic": bic,
-        "ebic": bic + 2.0 * log_choices,
-    }
+    return {"evidence": -2.0 * evidence, "bic": bic, "ebic": bic + 2.0 * log_choices}
 
 
-def log_posteriors(design: Design, supports: list[Indices]) -> Floats:
-    """Return the log posterior probabilities of supports, up to a constant.
+def log_likelihoods(design: Design, supports: list[Indices]) -> Floats:
+    """Return the log marginal likelihoods of supports, up to a constant.
 
     Model and prior are those of `l0anneal.evidence_anneal` with a slab of one hump
     (`samplers.evidence.prior`). The coefficients of the unit-norm columns have variance gT. They, the
-    noise variance T, g, and the density of columns are integrated out; over T and the coefficients, with
-    λ = 1/g, the integral is det(I + G_SS/λ)^(−1/2) E_λ(S)^(−m/2) up to a constant.
+    noise variance T and g are integrated out; over T and the coefficients, with λ = 1/g, the integral is
+    det(I + G_SS/λ)^(−1/2) E_λ(S)^(−m/2) up to a constant.
     """
     problem = design.counted()
     m, total = problem.n_samples, problem.signal_energy or 1.0
     prior = Prior.of(problem, slab="one hump")
-    density = DensityPrior(None, max(1, design.candidates.size), m)
-    sizes = np.array([support.size for support in supports])
     y = design.y - design.Q @ (design.Q.T @ design.y)
-    likelihoods = np.empty(len(supports))
+    found = np.full(len(supports), -0.5 * m * math.log(total))
     for i, support in enumerate(supports):
         if support.size == 0:
-            likelihoods[i] = -0.5 * m * math.log(total)
             continue
         with one_blas_thread():
             U, s, _ = scipy.linalg.svd(design.columns(support), full_matrices=False)
@@ -110,5 +117,5 @@ def log_posteriors(design: Design, supports: list[Indices]) -> Floats:
         left = total - np.sum(explained * gain / (1.0 + gain), axis=1)
         left = np.maximum(left, PERFECT * total)
         logs = -0.5 * np.sum(np.log1p(gain), axis=1) - 0.5 * m * np.log(left)
-        likelihoods[i] = logsumexp(prior.log_scale + logs)
-    return likelihoods + density.log_weight(sizes)
+        found[i] = logsumexp(prior.log_scale + logs)
+    return found

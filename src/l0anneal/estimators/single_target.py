@@ -27,7 +27,7 @@ from l0anneal.samplers.run import OutOfTime, Run, RunStopped
 if TYPE_CHECKING:
     from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 
-__all__ = ["LONGEST_PATH", "Fitted", "fit_target"]
+__all__ = ["CROSS_VALIDATED", "LONGEST_PATH", "Fitted", "fit_target", "longest_path"]
 
 LONGEST_PATH = 50
 SEARCH = 0.85  # part of a time limit for the search; the rest is for the probabilities
@@ -92,6 +92,12 @@ def fit_target(
     return fit.fitted(support)
 
 
+def longest_path(design: Design) -> int:
+    """Return the largest size that criteria consider by default, with the columns always included."""
+    half = max(1, round(design.n_samples - design.n_projected) // 2)
+    return int(design.forced.size) + min(design.most, LONGEST_PATH, half)
+
+
 class _Fit:
     """The fit of one target, while it is under way."""
 
@@ -151,8 +157,7 @@ class _Fit:
         design, criterion = self.design, str(self.model.n_nonzero_coefs)
         most = self.model.max_nonzero_coefs
         if most is None:
-            half = max(1, round(design.n_samples - design.n_projected) // 2)
-            most = design.forced.size + min(design.most, LONGEST_PATH, half)
+            most = longest_path(design)
         free = check_free_columns("max_nonzero_coefs", most, design)
         steps = self.replay.get("steps")
         path = subset_path_in(run, design, free, folds, steps=steps, names=self.names)

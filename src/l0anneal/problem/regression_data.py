@@ -100,6 +100,11 @@ class Design:
         return cls(X, y, roots, fit_intercept, forced, others, C, Q, problem, n_samples, n_rows)
 
     @property
+    def outputs(self) -> tuple[Design, ...]:
+        """The data of each output: here of the only one."""
+        return (self,)
+
+    @property
     def n_projected(self) -> int:
         """Dimensions projected out."""
         return int(self.Q.shape[1])
