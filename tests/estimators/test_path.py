@@ -121,24 +121,48 @@ def test_criteria_by_hand(data, path):
 
 
 def test_evidence_by_quadrature():
-    """Of one column, against a numerical integral over its coefficient."""
+    """Against the density of y under Gaussian noise and coefficients, integrated over the noise."""
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((2, 12))
-    x /= np.linalg.norm(x)
-    grid = np.linspace(-40, 40, 200001)
-    best = -np.inf
-    for ridge in np.geomspace(1e-3, 1e3, 120):
-        energy = 0.5 * (y @ y - (x @ y) ** 2 / (1 + ridge))
-        T = 2 * energy / y.size
-        fit = np.sum((y[:, None] - x[:, None] * grid[::100]) ** 2, axis=0)
-        fit = np.interp(grid, grid[::100], fit)
-        density = np.exp(-0.5 * (fit + ridge * grid**2) / T) * np.sqrt(ridge / (2 * np.pi * T))
-        integral = np.sum(density) * (grid[1] - grid[0]) * T ** (-0.5 * y.size)
-        best = max(best, np.log(integral))
-    constant = 0.5 * y.size * (np.log(y.size) - 1.0)  # what is left out for all supports alike
-    path = subset_path(x[:, None], y, 1, fit_intercept=False, random_state=0)
-    prior = np.log(0.5)  # of one column being there, under Beta(½, ½)
-    assert -0.5 * path.criteria["evidence"][1] - prior + constant == pytest.approx(best, abs=1e-2)
+    A, y = rng.standard_normal((9, 4)), rng.standard_normal(9) * 3.0
+    A /= np.linalg.norm(A, axis=0)
+    path = subset_path(A, y, 4, fit_intercept=False, random_state=0)
+    g = 10.0 ** np.arange(0.0, 12.01, 0.25)
+    prior_g = 1 / ((1 + 10 / g) * np.sqrt(1 + g / 9))
+    log_T = np.linspace(-14, 14, 4001)
+    most = 0.9  # 9 samples are enough for any density of 4 columns
+    in_log, in_rho = (np.arange(320) + 0.5) / 320, (np.arange(80) + 0.5) / 80
+    rho = np.append(0.025 * (most / 0.025) ** in_log, most * in_rho)
+    log_posterior = []
+    for k, support in enumerate(path.supports):
+        C = np.eye(9) + g[:, None, None] * (A[:, support] @ A[:, support].T)
+        quadratic = np.linalg.solve(C, np.broadcast_to(y, (g.size, 9))[..., None])[..., 0] @ y
+        density = -0.5 * np.linalg.slogdet(C)[1][:, None] - 0.5 * quadratic[:, None] / np.exp(log_T)
+        weight = prior_g / prior_g.sum() @ np.exp(density - 4.5 * log_T)
+        log_posterior.append(np.log(weight.sum()) + np.log(np.mean(rho**k * (1 - rho) ** (4 - k))))
+    found = -0.5 * path.criteria["evidence"]
+    np.testing.assert_allclose(
+        found - found[0], np.array(log_posterior) - log_posterior[0], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(("m", "n", "most"), [(200, 20, 20), (60, 60, 25), (60, 300, 15)])
+def test_evidence_prefers_the_true_size(m, n, most):
+    right = noise = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, e = rng.standard_normal((m, n)), rng.standard_normal(m)
+        path = subset_path(X, X[:, :4] @ [1.0, -1.0, 1.0, -1.0] + 0.6 * e, most, random_state=0)
+        right += choose_size(path, "evidence") == 4
+        noise += choose_size(subset_path(X, e, most, random_state=0), "evidence") == 0
+    assert right >= 4  # a column of pure chance can be stronger than the prior against it
+    assert noise == 5
+
+
+def test_evidence_does_not_rise_towards_all_columns():
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((200, 20))
+    y = X[:, :18] @ np.ones(18) + rng.standard_normal(200)
+    assert choose_size(subset_path(X, y, 20, random_state=0), "evidence") in (18, 19)
 
 
 def test_leave_one_out_is_that_of_explicit_refits(data):

@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import SparseCoder
@@ -256,14 +257,15 @@ def test_progress_goes_to_the_end(capsys):
         ({"n_nonzero_coefs": 2.0}, "n_nonzero_coefs must be an integer"),
         ({"n_nonzero_coefs": True}, "n_nonzero_coefs must be an integer"),
         ({"n_kicks": -1}, "n_kicks must be an integer ≥ 0"),
-        ({"signals": np.zeros(4)}, r"signals must be a matrix .* got shape \(4,\)"),
-        ({"signals": np.zeros((2, 5))}, "signals have 5 features, but the atoms .* have 4"),
-        ({"signals": np.full((2, 4), np.nan)}, "signals contains NaN or infinity"),
-        ({"signals": np.full((2, 4), 1j)}, "signals must hold real numbers"),
+        ({"X": np.zeros(4)}, r"signals must be a matrix .* got shape \(4,\)"),
+        ({"X": np.zeros((2, 5))}, "signals have 5 features, but the atoms .* have 4"),
+        ({"X": np.full((2, 4), np.nan)}, "signals contains NaN or infinity"),
+        ({"X": np.full((2, 4), 1j)}, "signals must hold real numbers"),
         ({"dictionary": np.full((2, 4), np.inf)}, "dictionary contains NaN or infinity"),
         ({"dictionary": np.zeros((0, 4))}, "dictionary of shape .* is empty"),
         ({"dictionary": np.zeros(4)}, "dictionary must be a matrix"),
         ({"dictionary": np.zeros((7, 4))}, "which is 0"),
+        ({"X": scipy.sparse.eye_array(4)}, r"signals must be a dense array; .* toarray\(\)"),
         ({"random_state": "x"}, "random_state must be"),
     ],
 )
@@ -271,7 +273,7 @@ def test_errors_say_what_is_needed(change, message):
     rng = np.random.default_rng(12)
     dictionary = rng.standard_normal((7, 3)) @ rng.standard_normal((3, 4))
     arguments = {
-        "signals": rng.standard_normal((2, 4)),
+        "X": rng.standard_normal((2, 4)),
         "dictionary": dictionary,
         "n_nonzero_coefs": 2,
         **change,
@@ -369,3 +371,142 @@ def test_the_transformer_names_what_does_not_fit():
         AnnealedSparseCoder(D).inverse_transform(Y)
     with pytest.raises(ValueError, match="codes need 30 columns, one per atom and sign; got 6"):
         AnnealedSparseCoder(D, split_sign=True).inverse_transform(Y)
+
+
+# ---------------------------------------------------------------- tolerance, scikit-learn's arguments
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "correlated"])
+def test_the_fewest_atoms_that_reach_a_tolerance(kind):
+    rng = np.random.default_rng(0)
+    A, _ = random_problem(rng, 7, 12, kind)
+    Y = rng.standard_normal((10, 7))
+    tol = 0.3 * float(np.mean(np.sum(Y**2, axis=1)))
+    codes = sparse_encode(Y, A.T, tol=tol, n_kicks=60, random_state=0)
+    assert errors_of(Y, codes, A.T).max() <= tol
+    for y, code in zip(Y, codes):
+        best = [2 * enumerate_supports(A, y, k)[1].min() for k in range(1, 8)]
+        fewest = 0 if y @ y <= tol else 1 + int(np.argmax(np.array(best) <= tol))
+        assert np.count_nonzero(code) == fewest
+
+
+def test_no_more_atoms_than_matching_pursuit_needs():
+    rng = np.random.default_rng(0)
+    D, Y = cosines(6, 12), smooth_signals(rng, 60, 6)
+    tol = 0.05 * float(np.median(np.sum(Y**2, axis=1)))
+    codes = sparse_encode(Y, D, tol=tol, random_state=0)
+    assert errors_of(Y, codes, D).max() <= tol * (1 + 1e-9)
+    unit = D / np.linalg.norm(D, axis=1, keepdims=True)
+    norms = np.sum(Y**2, axis=1)
+    omp = np.array(
+        [
+            np.count_nonzero(
+                orthogonal_mp_gram(unit @ unit.T, unit @ y, tol=tol, norms_squared=np.array([s]))
+            )
+            for y, s in zip(Y, norms)
+        ]
+    )
+    needed = np.count_nonzero(codes, axis=1)
+    assert (needed <= omp).all()
+    assert needed.sum() < omp.sum()
+    # a signal has the same code in any company; k limits the atoms of all
+    np.testing.assert_array_equal(sparse_encode(Y[7:9], D, tol=tol, random_state=0), codes[7:9])
+    few = sparse_encode(Y, D, 2, tol=tol, random_state=0)
+    assert np.count_nonzero(few, axis=1).max() == 2
+    within = errors_of(Y, few, D) <= tol
+    np.testing.assert_array_equal(within, needed <= 2)
+
+
+def test_a_code_within_a_tolerance_is_the_code_of_its_size():
+    rng = np.random.default_rng(3)
+    D, Y = rng.standard_normal((30, 10)), rng.standard_normal((20, 10))
+    codes = sparse_encode(Y, D, tol=0.5, random_state=4)
+    sizes = np.count_nonzero(codes, axis=1)
+    assert len(set(sizes)) > 1
+    for k in set(sizes):
+        rows = sizes == k
+        np.testing.assert_array_equal(sparse_encode(Y[rows], D, k, random_state=4), codes[rows])
+
+
+def test_a_tolerance_in_the_coder_and_at_its_limits():
+    rng = np.random.default_rng(1)
+    D = rng.standard_normal((20, 8))
+    Y = rng.standard_normal((5, 8))
+    coder = AnnealedSparseCoder(D, transform_tol=1.0)
+    np.testing.assert_array_equal(
+        coder.fit_transform(Y), sparse_encode(Y, D, tol=1.0, random_state=0)
+    )
+    assert not sparse_encode(Y, D, tol=1e6).any()
+    exact = sparse_encode(Y, D, tol=0.0, random_state=0)
+    assert errors_of(Y, exact, D).max() < 1e-20
+    with pytest.raises(ValueError, match="tol must be finite and ≥ 0; got -1"):
+        sparse_encode(Y, D, tol=-1)
+    assert np.count_nonzero(sparse_encode(np.ones((1, 30)), np.eye(30)), axis=1).item() == 3
+    # k limits the atoms but, beside a tolerance, need not be possible
+    assert np.count_nonzero(sparse_encode(Y, D, 3, tol=0.0), axis=1).tolist() == [3] * 5
+    np.testing.assert_array_equal(
+        sparse_encode(Y, D, 100, tol=1.0, random_state=0),
+        sparse_encode(Y, D, tol=1.0, random_state=0),
+    )
+    assert not sparse_encode(Y, D, 0, tol=0.1).any()
+
+
+def test_a_tolerance_of_zero_finds_signals_of_few_atoms():
+    rng = np.random.default_rng(2)
+    D = rng.standard_normal((60, 20))
+    Y = np.array([D[[3, 5, 8]].sum(axis=0), D[7], np.zeros(20)])
+    codes = sparse_encode(Y, D, tol=0.0, random_state=0)
+    assert [np.flatnonzero(code).tolist() for code in codes] == [[3, 5, 8], [7], []]
+
+
+def test_a_tolerance_at_any_scale():
+    rng = np.random.default_rng(5)
+    D, Y = rng.standard_normal((20, 8)), rng.standard_normal((6, 8))
+    usual = sparse_encode(Y, D, tol=0.7, random_state=0)
+    norms = 10.0 ** rng.integers(-9, 10, 20)
+    uneven = sparse_encode(Y, D * norms[:, None], tol=0.7, random_state=0)
+    np.testing.assert_allclose(uneven * norms, usual, rtol=1e-9, atol=1e-12)
+    for scale in (2.0**-400, 2.0**400):  # powers of two change no digit
+        scaled = sparse_encode(scale * Y, D, tol=0.7 * scale * scale, random_state=0)
+        np.testing.assert_allclose(scaled / scale, usual, rtol=1e-9, atol=1e-12)
+    assert not sparse_encode(1e-200 * Y, D, tol=1e-100).any()
+
+
+def test_a_tolerance_out_of_reach_has_the_best_code():
+    D = np.eye(4, 6)  # two features that no atom has
+    Y = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]])
+    codes = sparse_encode(Y, D, tol=1.0, random_state=0)
+    np.testing.assert_allclose(codes, [[1, 2, 3, 4], [0, 0, 0, 0]], atol=1e-12)
+    rng = np.random.default_rng(7)
+    A, _ = random_problem(rng, 7, 12, "correlated")
+    Y = rng.standard_normal((8, 7))
+    np.testing.assert_array_equal(
+        sparse_encode(Y, A.T, 2, tol=1e-9, random_state=0), sparse_encode(Y, A.T, 2, random_state=0)
+    )
+
+
+def test_threads_and_time_limits_keep_the_codes_within_a_tolerance():
+    rng = np.random.default_rng(6)
+    D, Y = rng.standard_normal((50, 20)), rng.standard_normal((200, 20))
+    codes = sparse_encode(Y, D, tol=4.0, random_state=0)
+    np.testing.assert_array_equal(sparse_encode(Y, D, tol=4.0, random_state=0, n_jobs=2), codes)
+    with pytest.warns(UserWarning, match="time limit: .* of 200 signals have codes of more atoms"):
+        few, finished = sparse_encode(
+            Y, D, tol=4.0, n_kicks=300, time_limit=0.05, random_state=0, return_finished=True
+        )
+    assert not finished.all()
+    assert errors_of(Y, few, D).max() <= 4.0  # from the pursuit
+    assert (np.count_nonzero(few, axis=1) >= np.count_nonzero(codes, axis=1)).mean() > 0.9
+    whole = sparse_encode(Y[finished], D, tol=4.0, n_kicks=300, random_state=0)
+    np.testing.assert_array_equal(few[finished], whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("algorithm", "improves on 'omp'"), ("alpha", "or tol"), ("verbose", "progress=True")],
+)
+def test_arguments_of_scikit_learn_that_have_no_meaning_are_refused(name, message):
+    with pytest.raises(TypeError, match=message):
+        sparse_encode(np.ones((1, 3)), np.eye(3), **{name: 1})
+    with pytest.raises(TypeError, match="does not take 'n_kick': it is not known"):
+        sparse_encode(np.ones((1, 3)), np.eye(3), n_kick=1)

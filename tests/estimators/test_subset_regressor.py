@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l0anneal import SubsetPath
+from l0anneal import SparseProblem, SubsetPath, evidence_anneal
 from l0anneal.estimators import single_target
 from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 from l0anneal.problem import scaled as problem
@@ -342,3 +342,101 @@ def test_a_fit_with_a_time_limit_replays(choice):
     np.testing.assert_array_equal(again.inclusion_probability_, first.inclusion_probability_)
     with pytest.raises(ValueError, match="not both"):
         again.set_params(time_limit=1.0).fit(X, y)
+
+
+# ---------------------------------------------------------------- what is known before the fit
+
+
+@pytest.fixture(scope="module")
+def doubtful():
+    """A faint column among noise, columns of very different units, and an intercept."""
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((60, 12)) * 10.0 ** np.arange(-6, 6)
+    y = 50.0 + X[:, 2] / 1e-4 + 0.45 * X[:, 7] / 10.0 + rng.standard_normal(60)
+    return X, y
+
+
+def test_a_prior_probability_reaches_the_column_it_belongs_to(doubtful):
+    X, y = doubtful
+    X = np.column_stack([np.ones(60), X])  # a constant column, which is no candidate
+    p = []
+    for rho in (0.01, 0.9):
+        prior = np.full(13, 0.1)
+        prior[8], prior[4], prior[5] = rho, 0.0, 1.0
+        model = AnnealedSubsetRegressor(rho=prior, random_state=0).fit(X, y)
+        p.append(model.inclusion_probability_)
+        assert p[-1][4] == 0.0
+        assert p[-1][5] == 1.0
+        assert 5 in model.support_
+    assert p[0][8] < 0.9 < p[1][8] + 0.05
+    assert p[1][8] - p[0][8] > 0.1
+
+
+def test_rho_as_in_evidence_anneal(doubtful):
+    X, y = doubtful
+    centred = SparseProblem(X, y, intercept=True)
+    for rho in (0.3, (1.0, 3.0), np.linspace(0.05, 0.6, 12)):
+        found = evidence_anneal(centred, rho=rho, slab="one hump", random_state=0)
+        model = AnnealedSubsetRegressor(rho=rho, slab="one hump", random_state=0).fit(X, y)
+        np.testing.assert_allclose(
+            model.inclusion_probability_, found.inclusion_probability, atol=1e-9
+        )
+
+
+def test_the_noise_variance_is_in_the_units_of_y(doubtful):
+    X, y = doubtful
+    model = AnnealedSubsetRegressor(noise_variance=1.0, random_state=0).fit(X, y)
+    assert model.noise_variance_ == pytest.approx(1.0)
+    other = AnnealedSubsetRegressor(noise_variance=1e6, random_state=0).fit(X, 1e3 * y)
+    assert other.noise_variance_ == pytest.approx(1e6)
+    np.testing.assert_allclose(
+        other.inclusion_probability_, model.inclusion_probability_, atol=0.02
+    )
+    loud = AnnealedSubsetRegressor(noise_variance=100.0, random_state=0).fit(X, y)
+    assert loud.inclusion_probability_[2] < model.inclusion_probability_[2]
+
+
+def test_groups_enter_together_by_index_and_by_name(doubtful):
+    X, y = doubtful
+    names = [f"c{j}" for j in range(12)]
+    frame = pd.DataFrame(X, columns=names).assign(constant=1.0)
+    groups = [[2, 3, 12], [7, 8]]  # the first has a constant column, which drops out
+    model = AnnealedSubsetRegressor(groups=groups, random_state=0).fit(frame, y)
+    assert {2, 3} <= set(model.support_)
+    p = model.inclusion_probability_
+    assert p[2] == p[3]
+    assert p[7] == p[8]
+    assert p[12] == 0.0
+    named = [["c2", "c3", "constant"], ["c7", "c8"]]
+    again = AnnealedSubsetRegressor(groups=named, random_state=0).fit(frame, y)
+    np.testing.assert_array_equal(again.inclusion_probability_, p)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rho": 0.1, "n_nonzero_coefs": 3}, "rho is part of the model of n_nonzero_coefs='auto'"),
+        (
+            {"groups": [[0, 1]], "n_nonzero_coefs": "cv"},
+            "groups is part .* got n_nonzero_coefs='cv'",
+        ),
+        ({"slab": "one hump", "n_nonzero_coefs": "bic"}, "slab is part of the model"),
+        (
+            {"noise_variance": 1.0, "n_nonzero_coefs": 2},
+            "leave noise_variance out, or choose 'auto'",
+        ),
+        ({"rho": 1.5}, "rho is a probability"),
+        ({"rho": np.full(3, 0.5)}, "for each of the 12 columns"),
+        ({"slab": "flat"}, "slab must be one of"),
+        ({"noise_variance": 0.0}, "noise_variance must be positive"),
+        ({"groups": [[0]]}, "two or more column indices"),
+        ({"groups": [["a", "b"]]}, "groups has names, but X has none"),
+        ({"groups": [[0, 1], [1, 2]]}, "must not share columns"),
+        ({"groups": [[0, 1]], "always_include": [1]}, "all columns of a group or none"),
+        ({"groups": [[0, 1]], "slab": "two humps"}, "a slab of one hump"),
+        ({"groups": [[0, 1]], "rho": np.full(12, 0.1)}, "not both"),
+    ],
+)
+def test_what_is_known_is_checked(doubtful, given, message):
+    with pytest.raises(ValueError, match=message):
+        AnnealedSubsetRegressor(**given).fit(*doubtful)

@@ -175,6 +175,33 @@ def test_a_limit_holds_on_large_problems(compiled, own_time, shape, name, limit)
     assert holds(lambda: call(name, *make(*LARGE[shape])), limit)
 
 
+def encode_within(A, y, limit):
+    """Codes of 100 signals, within a tolerance that takes many atoms."""
+    Y = y + np.std(y) * np.random.default_rng(0).standard_normal((100, y.size))
+    return sparse_encode(Y, A.T, tol=0.1 * float(y @ y), time_limit=limit, random_state=0)
+
+
+SHORT = {
+    "path": lambda A, y, k, limit: subset_path(A, y, k, time_limit=limit, random_state=0),
+    "path, joint": lambda A, y, k, limit: subset_path(
+        A, np.column_stack([y, y[::-1]]), k, time_limit=limit, random_state=0
+    ),
+    "fit, joint": lambda A, y, k, limit: AnnealedSubsetRegressor(
+        k, joint=True, time_limit=limit, random_state=0
+    ).fit(A, np.column_stack([y, y[::-1]])),
+    "codes": encode,
+    "codes, tol": lambda A, y, k, limit: encode_within(A, y, limit),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+@pytest.mark.parametrize(("shape", "limit"), [((500, 6000), 0.1), ((200, 800), 0.4)])
+@pytest.mark.filterwarnings("ignore")
+def test_a_short_limit_holds(compiled, shape, limit, name):
+    A, y, k = make(*shape)
+    assert seconds_of(lambda: SHORT[name](A, y, k, limit)) < 1.1 * limit + 0.2
+
+
 # ---------------------------------------------------------------- no time at all
 
 

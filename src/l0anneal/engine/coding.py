@@ -38,7 +38,7 @@ from l0anneal.engine.tableau import (
 )
 from l0anneal.problem.admissibility import PIVOT
 
-__all__ = ["encode"]
+__all__ = ["encode", "sizes_of_pursuit"]
 
 KICKED = 3
 RESOLUTION = 1e-13  # as in `moves.descent`
@@ -81,11 +81,42 @@ def _restart(t):
 
 
 @kernel
-def _pursue(t, n_nonzero, barred):
-    """Run orthogonal matching pursuit; return False if it skipped a nearly dependent column."""
+def _begin(t, atoms, signal, y):
+    """Write the signal of unit norm to y, and reset the tableau to the empty support for it.
+
+    Returns the largest element, the norm of the signal divided by it, and the part of ‖y‖² that the
+    atoms can reach, which is 0 if there is nothing to represent.
+    """
+    largest = 0.0
+    for m in range(y.size):
+        largest = max(largest, abs(signal[m]))
+    if largest == 0.0:
+        return largest, 0.0, 0.0
+    y[:] = signal / largest + 0.0  # −0 becomes 0: equal signals have equal bits
+    length = math.sqrt(dot(y, y))
+    y /= length
+    reach = 0.0
+    for j in range(t.b.size):
+        t.b[j] = dot(atoms[j], y)
+        reach += t.b[j] * t.b[j]
+    if reach <= NOTHING * NOTHING:
+        return largest, length, 0.0
+    # the unit of energy is what the atoms can reach of the signal, as in `SparseProblem`
+    reach = min(reach, 1.0)
+    t.b[:] /= math.sqrt(reach)
+    _restart(t)
+    return largest, length, reach
+
+
+@kernel
+def _pursue(t, n_nonzero, enough, barred):
+    """Run orthogonal matching pursuit to a number of columns or to an energy.
+
+    Returns False if it skipped a nearly dependent column.
+    """
     barred[:] = False
     straight = True
-    while t.counts[SIZE] < n_nonzero:
+    while t.counts[SIZE] < n_nonzero and t.values[ENERGY] > enough:
         most = NOTHING
         n_outside = t.b.size - t.counts[SIZE]
         chosen = n_outside  # none
@@ -233,7 +264,7 @@ def _pursue_plainly(t, atoms, y, support, x, L, residual, marks):
 
 
 @kernel
-def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):
+def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes, errors):
     """Compute the codes of some signals.
 
     Parameters
@@ -254,6 +285,8 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):
         The seed. The random stream of a signal depends on this key and on the signal alone.
     codes : float array
         One row per signal, filled with zeros by the caller; receives the coefficients.
+    errors : float array
+        Receives the part of ‖y‖² that each code leaves.
     """
     n_atoms, n_features = atoms.shape
     y, residual = np.empty(n_features), np.empty(n_features)
@@ -263,25 +296,11 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):
     marks = np.empty(n_atoms, dtype=np.bool_)
     state = np.empty(4, dtype=np.uint64)
     for i in range(signals.shape[0]):
-        largest = 0.0
-        for m in range(n_features):
-            largest = max(largest, abs(signals[i, m]))
-        if largest == 0.0:
+        largest, length, reach = _begin(t, atoms, signals[i], y)
+        errors[i] = 0.0 if largest == 0.0 else 1.0
+        if reach == 0.0:
             continue
-        y[:] = signals[i] / largest + 0.0  # −0 becomes 0: equal signals have equal bits
-        length = math.sqrt(dot(y, y))
-        y /= length
-        reach = 0.0
-        for j in range(n_atoms):
-            t.b[j] = dot(atoms[j], y)
-            reach += t.b[j] * t.b[j]
-        if reach <= NOTHING * NOTHING:
-            continue
-        # the unit of energy is what the atoms can reach of the signal, as in `SparseProblem`
-        reach = min(reach, 1.0)
-        t.b[:] /= math.sqrt(reach)
-        _restart(t)
-        straight = _pursue(t, n_nonzero, marks)
+        straight = _pursue(t, n_nonzero, -np.inf, marks)
         size = t.counts[SIZE]
         size_first = size
         first[:size] = t.inside[:size]
@@ -299,9 +318,38 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes):
             # the support of the pursuit may be better, by less than the tableau can resolve
             if not straight:
                 size_first = _pursue_plainly(t, atoms, y, first, x_first, L, residual, marks)
-            if _refit(t, atoms, y, first[:size_first], x_first, L, residual) < error:
+            error_first = _refit(t, atoms, y, first[:size_first], x_first, L, residual)
+            if error_first < error:
+                error = error_first
                 size = size_first
                 best[:size] = first[:size]
                 x[:size] = x_first[:size]
+        errors[i] = error
         for m in range(size):
             codes[i, best[m]] = x[m] * length * (largest / norms[best[m]])
+
+
+@kernel
+def sizes_of_pursuit(t, atoms, signals, parts, n_nonzero, sizes):
+    """Find out how many atoms orthogonal matching pursuit needs for each signal.
+
+    Parameters
+    ----------
+    t, atoms, signals
+        As for `encode`.
+    parts : float array
+        The part of ‖y‖² that each code may leave.
+    n_nonzero : int
+        The largest number of atoms.
+    sizes : int array
+        Receives the numbers, at most ``n_nonzero``, also where these do not suffice.
+    """
+    y = np.empty(atoms.shape[1])
+    marks = np.empty(atoms.shape[0], dtype=np.bool_)
+    for i in range(signals.shape[0]):
+        sizes[i] = 0
+        if parts[i] < 1.0:
+            _, _, reach = _begin(t, atoms, signals[i], y)
+            if reach > 0.0:
+                _pursue(t, n_nonzero, 0.5 * (parts[i] - 1.0) / reach, marks)
+                sizes[i] = t.counts[SIZE]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_integer
+from l0anneal.problem.joint_data import JointDesign
 from l0anneal.problem.regression_data import Design
 
 __all__ = ["check_free_columns", "column_indices", "feature_names"]
@@ -25,45 +26,48 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 
 
 def column_indices(
-    columns: ArrayLike | None, n_columns: int, names: Iterable[str] | None
+    columns: ArrayLike | None,
+    n_columns: int,
+    names: Iterable[str] | None,
+    argument: str = "always_include",
 ) -> Indices:
     """Return sorted indices of columns that are given as indices, as a mask or by name."""
     given = np.zeros(0) if columns is None else np.atleast_1d(np.asarray(columns))
     if given.size == 0:
         return np.zeros(0, dtype=np.int64)
     if given.ndim != 1:
-        raise ValueError(f"always_include must be a list of columns; got {given.ndim} dimensions")
+        raise ValueError(f"{argument} must be a list of columns; got {given.ndim} dimensions")
     if given.dtype.kind in "UOT" and all(isinstance(name, str) for name in given):
-        given = _indices_by_name(given, names)
+        given = _indices_by_name(given, names, argument)
     elif given.dtype.kind == "b":
         if given.size != n_columns:
             raise ValueError(
-                f"always_include as a mask needs {n_columns} entries, one per column; got {given.size}"
+                f"{argument} as a mask needs {n_columns} entries, one per column; got {given.size}"
             )
         given = np.flatnonzero(given)
     elif given.dtype.kind not in "iu":
-        raise ValueError(f"always_include must be indices, a mask or names; got {columns!r}")
+        raise ValueError(f"{argument} must be indices, a mask or names; got {columns!r}")
     if given.size and (given.min() < 0 or given.max() >= n_columns):
         raise ValueError(
-            f"always_include needs indices from 0 to {n_columns - 1}; "
+            f"{argument} needs indices from 0 to {n_columns - 1}; "
             f"got {given.min()} to {given.max()}"
         )
     return np.unique(given).astype(np.int64)
 
 
-def _indices_by_name(given: NDArray[Any], names: Iterable[str] | None) -> Indices:
+def _indices_by_name(given: NDArray[Any], names: Iterable[str] | None, argument: str) -> Indices:
     if names is None:
         raise ValueError(
-            "always_include has names, but X has none: give X as a DataFrame, or give indices"
+            f"{argument} has names, but X has none: give X as a DataFrame, or give indices"
         )
     where = {name: j for j, name in enumerate(names)}
     missing = [str(name) for name in given if name not in where]
     if missing:
-        raise ValueError(f"always_include names columns that X does not have: {missing}")
+        raise ValueError(f"{argument} names columns that X does not have: {missing}")
     return np.array([where[name] for name in given])
 
 
-def check_free_columns(name: str, k: Any, design: Design) -> int:
+def check_free_columns(name: str, k: Any, design: Design | JointDesign) -> int:
     """Return how many columns remain to be chosen besides the forced ones, or raise ValueError."""
     n_forced, n_columns = design.forced.size, design.n_columns
     check_integer(name, k, 0)

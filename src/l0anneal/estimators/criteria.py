@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln
+from scipy.special import gammaln, logsumexp
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal._util.checks import check_choice
+from l0anneal.problem.joint_data import JointDesign
 from l0anneal.problem.regression_data import Design
+from l0anneal.samplers.evidence.prior import DensityPrior, Prior
 
 if TYPE_CHECKING:
     from l0anneal.estimators.path import SubsetPath
@@ -37,7 +39,9 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
         lowest cross-validated error, and "cv" the smallest size whose error is within one standard
         error of the lowest one: fewer columns, which predict a little worse. "bic" ignores how many
         columns there were to choose from, and chooses too many if there were many; "ebic" and
-        "evidence" take this number into account.
+        "evidence" take this number into account. "evidence" takes the support with the highest
+        posterior probability in the model of `evidence_anneal`, which adds up the probabilities of all
+        supports instead.
 
     Returns
     -------
@@ -65,41 +69,53 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     return int(path.sizes[best])
 
 
-def criteria_of(design: Design, supports: list[Indices], energies: Floats) -> dict[str, Floats]:
-    """Return evidence, BIC and extended BIC of supports of sizes 0, 1, ...; the lower the better."""
+def criteria_of(
+    design: Design | JointDesign, supports: list[Indices], energies: Floats
+) -> dict[str, Floats]:
+    """Return evidence, BIC and extended BIC of supports of sizes 0, 1, ...; the lower the better.
+
+    Of several outputs with one support, log-likelihoods and penalties of coefficients are summed. What
+    choosing the support costs is counted once.
+    """
     n = design.n_samples
     p = design.n_columns - design.forced.size
     k = np.arange(len(supports), dtype=np.float64)
-    total = float(design.y @ design.y) or 1.0
-    rss = np.maximum(2.0 * energies, PERFECT * total)
-    bic = n * np.log(rss / n) + (k + design.n_projected) * math.log(n)
+    bic, evidence = np.zeros(k.size), np.zeros(k.size)
+    for output in design.outputs:
+        if len(design.outputs) > 1:
+            energies = np.array([output.problem.energy(support) for support in supports])
+        total = float(output.y @ output.y) or 1.0
+        rss = np.maximum(2.0 * energies, PERFECT * total)
+        bic += n * np.log(rss / n) + (k + design.n_projected) * math.log(n)
+        evidence += log_likelihoods(output, supports)
+    m, n_candidates = design.outputs[0].counted().n_samples, max(1, design.candidates.size)
+    evidence += DensityPrior(None, n_candidates, m).log_weight(k.astype(np.int64))
     log_choices = gammaln(p + 1) - gammaln(k + 1) - gammaln(p - k + 1)
-    size_prior = betaln(k + 0.5, p - k + 0.5) - betaln(0.5, 0.5)
-    evidence = np.array([_log_evidence(design, support) for support in supports])
-    return {
-        "evidence": -2.0 * (evidence + size_prior),
-        "bic": bic,
-        "ebic": bic + 2.0 * log_choices,
-    }
+    return {"evidence": -2.0 * evidence, "bic": bic, "ebic": bic + 2.0 * log_choices}
 
 
-def _log_evidence(design: Design, support: Indices) -> float:
-    """Return the log marginal likelihood of a support up to a constant.
+def log_likelihoods(design: Design, supports: list[Indices]) -> Floats:
+    """Return the log marginal likelihoods of supports, up to a constant.
 
-    The model is that of `l0anneal.evidence_anneal`: the coefficients of the unit-norm columns are
-    integrated out under a Gaussian of variance T/λ. The noise variance is the best one, T = 2E_λ/m,
-    and λ is the best value on a fine grid.
+    Model and prior are those of `l0anneal.evidence_anneal` with a slab of one hump
+    (`samplers.evidence.prior`). The coefficients of the unit-norm columns have variance gT. They, the
+    noise variance T and g are integrated out; over T and the coefficients, with λ = 1/g, the integral is
+    det(I + G_SS/λ)^(−1/2) E_λ(S)^(−m/2) up to a constant.
     """
     problem = design.counted()
     m, total = problem.n_samples, problem.signal_energy or 1.0
-    if support.size == 0:
-        return -0.5 * m * math.log(total)
+    prior = Prior.of(problem, slab="one hump")
     y = design.y - design.Q @ (design.Q.T @ design.y)
-    with one_blas_thread():
-        U, s, _ = scipy.linalg.svd(design.columns(support), full_matrices=False)
-    explained = (U.T @ y) ** 2
-    ridge = np.geomspace(1e-12, 1e4, 1000)[:, None]
-    left = total - np.sum(explained * s**2 / (s**2 + ridge), axis=1)
-    left = np.maximum(left, PERFECT * total)
-    logs = -0.5 * np.sum(np.log1p(s**2 / ridge), axis=1) - 0.5 * m * np.log(left)
-    return float(np.max(logs))
+    found = np.full(len(supports), -0.5 * m * math.log(total))
+    for i, support in enumerate(supports):
+        if support.size == 0:
+            continue
+        with one_blas_thread():
+            U, s, _ = scipy.linalg.svd(design.columns(support), full_matrices=False)
+            explained = (U.T @ y) ** 2
+        gain = s**2 * prior.scales[:, None]  # by value of g, and by direction
+        left = total - np.sum(explained * gain / (1.0 + gain), axis=1)
+        left = np.maximum(left, PERFECT * total)
+        logs = -0.5 * np.sum(np.log1p(gain), axis=1) - 0.5 * m * np.log(left)
+        found[i] = logsumexp(prior.log_scale + logs)
+    return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.estimators.criteria import choose_size
@@ -167,36 +168,42 @@ class SubsetPathDisplay:
         ax.set_ylabel(TITLES[self.criterion])
         ax.set_title("Which k", fontsize=10)
 
+    @property
+    def _coefs(self) -> NDArray[np.float64]:
+        """Coefficients by size and column; of several outputs, their root mean square."""
+        coefs = self.path.coefs
+        return coefs if coefs.ndim == 2 else np.sqrt(np.mean(coefs**2, axis=1))
+
     def _coefficients(self, ax: Any) -> None:
-        path = self.path
+        path, coefs = self.path, self._coefs
         last = path.index(self.chosen_)
         inside = set(path.supports[last].tolist())
-        for j in np.flatnonzero(np.any(path.coefs != 0, axis=0)):
+        for j in np.flatnonzero(np.any(coefs != 0, axis=0)):
             style = (
                 {"color": COLORS["blue"], "lw": 1.2, "zorder": 2}
                 if int(j) in inside
                 else {"color": "0.75", "lw": 0.8, "zorder": 1}
             )
-            held = path.coefs[:, j]
+            held = coefs[:, j]
             # include the zero before a column enters, so that its line begins at the axis
             near = np.convolve(held != 0, [1, 1, 1], "same") > 0
             ax.plot(path.sizes, np.where(near, held, np.nan), **style)
         ax.plot([], [], color=COLORS["blue"], lw=1.2, label=f"among the chosen {self.chosen_}")
-        if len(inside) < np.count_nonzero(np.any(path.coefs != 0, axis=0)):
+        if len(inside) < np.count_nonzero(np.any(coefs != 0, axis=0)):
             ax.plot([], [], color="0.75", lw=0.8, label="others")
         ax.axhline(0.0, color=COLORS["black"], lw=0.6)
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + 0.18 * (high - low))  # room for the legend
-        there = [j for j in inside if path.coefs[-1, j] != 0]
-        self._name(ax, sorted(there, key=lambda j: -abs(path.coefs[-1, j]))[:NAMED])
-        ax.set_ylabel("coefficient")
+        there = [j for j in inside if coefs[-1, j] != 0]
+        self._name(ax, sorted(there, key=lambda j: -abs(coefs[-1, j]))[:NAMED])
+        joint = self.path.coefs.ndim == 3
+        ax.set_ylabel("coefficient (root mean square of the outputs)" if joint else "coefficient")
         ax.set_title("Coefficients of the best k columns", fontsize=10)
         ax.legend(frameon=False, fontsize=8, loc="upper left", ncols=2)
 
     def _name(self, ax: Any, columns: list[int]) -> None:
         """Write names at the right margin, moved apart where they would overlap."""
-        path = self.path
-        ends = path.coefs[-1]
+        path, ends = self.path, self._coefs[-1]
         low, high = ax.get_ylim()
         gap = 0.055 * (high - low)
         place = -np.inf

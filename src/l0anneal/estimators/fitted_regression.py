@@ -43,6 +43,7 @@ class FittedRegression:
 
     n_nonzero_coefs: int | str
     averaging: bool | Literal["auto"]
+    joint: bool
     time_limit: float | None
 
     @overload
@@ -156,7 +157,12 @@ class FittedRegression:
         if not hasattr(self, "estimators_"):
             return CoefficientTable(self).text()
         each = [f"output {i}: {one.summary()}" for i, one in enumerate(self.estimators_)]
-        return "\n\n".join(["the outputs were fitted one by one", *each])
+        how = (
+            "one set of columns for all outputs"
+            if self.joint
+            else "the outputs were fitted one by one"
+        )
+        return "\n\n".join([how, *each])
 
     def credible_sets(self, coverage: float = 0.95, min_purity: float = 0.5) -> list[CredibleSet]:
         """Return disjoint sets of columns, each with at least one member in the support.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.estimators.coding_blocks import Atoms, one_atom, parts_of
 from l0anneal.problem.gram import seconds_of_gram_matrix
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.greedy import Greedy
@@ -24,28 +25,33 @@ def has_time_for_gram(run: Run, atoms: Floats) -> bool:
     return run.now() + needed < run.deadline
 
 
-def greedy_codes(run: Run, Y: Floats, atoms: Floats, norms: Floats, k: int, codes: Floats) -> None:
+def greedy_codes(
+    run: Run, Y: Floats, atoms: Atoms, k: int, codes: Floats, tol: float | None = None
+) -> None:
     """Give each signal its best atom and, while there is time, up to k atoms chosen one by one.
 
-    Signals for which there is no time keep the one atom. ``norms`` are those of the dictionary.
+    Signals for which there is no time keep the one atom. With a tolerance, no atoms are added once the
+    squared error is within it.
     """
-    rows = max(1, BLOCK // atoms.shape[0])
+    rows = max(1, BLOCK // len(atoms))
     for start in range(0, len(Y), rows):
-        products = Y[start : start + rows] @ atoms.T
-        best = np.argmax(np.abs(products), axis=1)
-        at = np.arange(len(best))
-        codes[start + at, best] = products[at, best] / norms[best]
+        codes[start : start + rows] = one_atom(Y[start : start + rows], atoms)
+    parts = parts_of(Y, tol) if tol is not None else np.zeros(len(Y))
+    codes[parts >= 1.0] = 0.0
     took = 0.0
-    for y, code in zip(Y, codes):
+    for y, code, part in zip(Y, codes, parts):
         began = run.now()
         if run.stopped or began + took > run.deadline:
             return
-        greedy = Greedy(SparseProblem(atoms.T, y))
-        while len(greedy.chosen) < k and not run.over and greedy.step():
+        if part >= 1.0:
+            continue
+        greedy = Greedy(SparseProblem(atoms.unit.T, y))
+        enough = part * greedy.left
+        while len(greedy.chosen) < k and greedy.left > enough and not run.over and greedy.step():
             pass
         if greedy.chosen:
             chosen = np.sort(greedy.chosen)
             code[:] = 0.0
-            code[chosen] = greedy.problem.least_squares(chosen)[0] / norms[chosen]
+            code[chosen] = greedy.problem.least_squares(chosen)[0] / atoms.norms[chosen]
         run.advance(1, "no time to begin: greedy atoms")
         took = run.now() - began

@@ -17,7 +17,9 @@ from l0anneal._util.checks import check_positive
 from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
+from l0anneal.problem.joint_data import JointDesign, design_of
 from l0anneal.problem.regression_data import Design
+from l0anneal.samplers.joint_search import joint_path
 from l0anneal.samplers.path_search import TO_THE_END, Supports, best_of_every_size
 from l0anneal.samplers.result import Record
 from l0anneal.samplers.run import OnInterrupt, Run
@@ -43,12 +45,13 @@ class SubsetPath(Record):
         ½‖y − Xβ − β₀‖² at each size, which never increases with the size. Rows are weighted if
         there are weights, and ½α‖β‖² is added if there is a ridge penalty.
     coefs, intercepts : ndarrays of shape (n_sizes, n_columns) and (n_sizes,)
-        Least squares on each support.
+        Least squares on each support. If y has two dimensions, their shapes are (n_sizes, n_outputs,
+        n_columns) and (n_sizes, n_outputs), and energies and errors are sums over the outputs.
     criteria : dict of str to ndarray
-        The criteria at each size; lower is better. They are ``"evidence"`` (−2 log marginal
-        likelihood of the support, with the best noise variance and the best variance of the
-        coefficients, and including a prior on the size), ``"bic"``, ``"ebic"`` (which takes into
-        account how many columns there were to choose from) and, if cross-validation was asked for,
+        The criteria at each size; lower is better. They are ``"evidence"`` (−2 log posterior probability
+        of the support, up to a constant, with the model and the prior of `evidence_anneal`), ``"bic"``,
+        ``"ebic"`` (which takes into account how many columns there were to choose from) and, if
+        cross-validation was asked for,
         ``"cv"``, the mean squared error on held-out rows.
     cv_error : ndarray or None
         Standard error of ``criteria["cv"]``, from the spread over the folds.
@@ -170,8 +173,11 @@ def subset_path(
     ----------
     X : array, DataFrame or sparse matrix of shape (M, N)
         Columns to choose from.
-    y : array of shape (M,)
-        The target.
+    y : array of shape (M,) or (M, n_outputs)
+        The target, or several of them. The supports of the path are then the same for all outputs: each
+        has the smallest sum of squared errors over all of them. Outputs are not scaled, as in
+        scikit-learn's `MultiTaskLasso`, so that one with a large variance counts more; divide them by
+        their standard deviations if all are to count alike.
     max_nonzero : int
         The largest number of columns, including those that are always included. The path ends
         earlier if there are fewer linearly independent columns.
@@ -217,9 +223,24 @@ def subset_path(
     >>> path = subset_path(X, y, 6, random_state=0)
     >>> choose_size(path, "ebic"), path.support(2)
     (2, array([3, 7]))
+
+    One support for two outputs, of which each depends on one column:
+
+    >>> Y = X[:, [3, 7]] + 0.5 * rng.standard_normal((80, 2))
+    >>> path = subset_path(X, Y, 6, random_state=0)
+    >>> path.support(2), path.coefs.shape
+    (array([3, 7]), (7, 2, 30))
     """
     began, names = time.perf_counter(), feature_names(X)
-    X, target = check_X_y(X, y, accept_sparse=["csr", "csc"], dtype=np.float64, y_numeric=True)
+    X, target = check_X_y(
+        X,
+        y,
+        accept_sparse=["csr", "csc"],
+        dtype=np.float64,
+        y_numeric=True,
+        multi_output=np.ndim(y) == 2,
+    )
+    target = np.asarray(target, dtype=np.float64)
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -243,7 +264,7 @@ def subset_path(
         unit="size",
     ) as run:
         run.count_from(began)
-        design = Design.of(X, target, weights=weights, **options)
+        design = design_of(X, target, weights=weights, **options)
         free = check_free_columns("max_nonzero", max_nonzero, design)
         folds = None if cv is None else folds_of(run, cv, X, target, weights, options)
         return subset_path_in(run, design, free, folds, steps=steps, names=names)
@@ -251,7 +272,7 @@ def subset_path(
 
 def subset_path_in(
     run: Run,
-    design: Design,
+    design: Design | JointDesign,
     free: int,
     folds: list[Fold] | None = None,
     *,
@@ -298,13 +319,15 @@ class Fold:
     test: Indices
 
 
-def _search(run: Run, design: Design, free: int, n_steps: int | None) -> Supports:
+def _search(run: Run, design: Design | JointDesign, free: int, n_steps: int | None) -> Supports:
     if design.candidates.size == 0:
         return Supports([np.zeros(0, dtype=np.int64)], -1, "there is no column to choose")
+    if isinstance(design, JointDesign):
+        return joint_path(run, design.problem, design.correlations(), free, n_steps)
     return best_of_every_size(run, design.problem, free, n_steps)
 
 
-def _packing_seconds(run: Run, design: Design, free: int) -> float:
+def _packing_seconds(run: Run, design: Design | JointDesign, free: int) -> float:
     """Estimate how long `_fields` takes, from one support of the largest size."""
     if run.time_limit is None or free == 0:
         return 0.0
@@ -313,7 +336,7 @@ def _packing_seconds(run: Run, design: Design, free: int) -> float:
     return 0.4 * (free + 1) * (run.now() - began)  # smaller supports take less
 
 
-def _fields(design: Design, supports: list[Indices]) -> dict[str, Any]:
+def _fields(design: Design | JointDesign, supports: list[Indices]) -> dict[str, Any]:
     """Return everything that follows from the supports, as fields of a `SubsetPath`."""
     solved = [design.solve(support) for support in supports]
     energies = np.minimum.accumulate([energy for _, _, energy in solved])  # identity up to rounding
@@ -369,7 +392,7 @@ def _fold_errors(
     All columns are selected on the training rows.
     """
     X, y, weights, train, test = fold.X, fold.y, fold.weights, fold.train, fold.test
-    design = Design.of(X[train], y[train], weights=_rows(weights, train), **fold.options)
+    design = design_of(X[train], y[train], weights=_rows(weights, train), **fold.options)
     words = run.stream("path fold", index).generate_state(2)
     part = run.part(seconds, random_state=int(words[0]) << 32 | int(words[1]), n_threads=1)
     found = _search(part, design, min(largest, design.most), n_steps)
@@ -377,9 +400,10 @@ def _fold_errors(
     for size in range(largest + 1):  # a fold with a lower rank uses its largest support
         support = found.supports[min(size, len(found.supports) - 1)]
         coef, intercept, _ = design.solve(support)
-        used = np.flatnonzero(coef)
-        residual = y[test] - intercept - X[test][:, used] @ coef[used]
-        errors[size] = np.average(residual**2, weights=_rows(weights, test))
+        used = np.flatnonzero(np.any(np.atleast_2d(coef) != 0, axis=0))
+        residual = y[test] - intercept - X[test][:, used] @ coef.T[used]
+        squares = residual.reshape(test.size, -1) ** 2
+        errors[size] = np.average(squares.sum(axis=1), weights=_rows(weights, test))
     return errors, found.n_steps
 
 

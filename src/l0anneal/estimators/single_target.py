@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from l0anneal.estimators.columns import check_free_columns, column_indices
 from l0anneal.estimators.criteria import CRITERIA, choose_size
+from l0anneal.estimators.given_prior import GivenPrior
 from l0anneal.estimators.path import SubsetPath, folds_of, subset_path_in
 from l0anneal.estimators.predictive import Predictive
 from l0anneal.problem.projected import counting_as
@@ -26,7 +27,7 @@ from l0anneal.samplers.run import OutOfTime, Run, RunStopped
 if TYPE_CHECKING:
     from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 
-__all__ = ["LONGEST_PATH", "Fitted", "fit_target"]
+__all__ = ["CROSS_VALIDATED", "LONGEST_PATH", "Fitted", "fit_target", "longest_path"]
 
 LONGEST_PATH = 50
 SEARCH = 0.85  # part of a time limit for the search; the rest is for the probabilities
@@ -64,16 +65,18 @@ def fit_target(
 ) -> Fitted:
     """Choose columns for one target by the parameters of a regressor, inside a run."""
     names = getattr(model, "feature_names_in_", None)
+    prior = GivenPrior.of(model, X.shape[1], names)
+    forced = column_indices(model.always_include, X.shape[1], names)
     options: dict[str, Any] = {
         "fit_intercept": bool(model.fit_intercept),
-        "forced": column_indices(model.always_include, X.shape[1], names),
+        "forced": np.union1d(forced, prior.certain),
         "alpha": float(model.alpha),
     }
     design = Design.of(X, y, weights=weights, **options)
     fit = _Fit(model, design, replay, names)
     k = model.n_nonzero_coefs
     if k == "auto":
-        support = fit.by_evidence(run)
+        support = fit.by_evidence(run, prior.options(design))
     else:
         search = run.part(SEARCH * run.left)
         if isinstance(k, str):
@@ -87,6 +90,12 @@ def fit_target(
         with suppress(RunStopped):  # the support is found; without probabilities it is certain
             fit.sample_around(run.part(), support.size)
     return fit.fitted(support)
+
+
+def longest_path(design: Design) -> int:
+    """Return the largest size that criteria consider by default, with the columns always included."""
+    half = max(1, round(design.n_samples - design.n_projected) // 2)
+    return int(design.forced.size) + min(design.most, LONGEST_PATH, half)
 
 
 class _Fit:
@@ -105,7 +114,7 @@ class _Fit:
 
     # ------------------------------------------------------------ ways to choose
 
-    def by_evidence(self, run: Run) -> Indices:
+    def by_evidence(self, run: Run, options: dict[str, Any]) -> Indices:
         """Choose the columns that are likely among supports of all sizes."""
         design = self.design
         if design.n_samples - design.n_projected < 1:
@@ -120,7 +129,7 @@ class _Fit:
             raise ValueError(
                 "the fit of this replay had no time to begin: give a longer time_limit"
             )
-        self.result = self.evidence = self._sampled(run, design.counted())
+        self.result = self.evidence = self._sampled(run, design.counted(), **options)
         if not run.interrupted:
             self._warn(self.evidence)
         # the sampler's slab allows for two equal columns in a support; least squares does not
@@ -148,8 +157,7 @@ class _Fit:
         design, criterion = self.design, str(self.model.n_nonzero_coefs)
         most = self.model.max_nonzero_coefs
         if most is None:
-            half = max(1, round(design.n_samples - design.n_projected) // 2)
-            most = design.forced.size + min(design.most, LONGEST_PATH, half)
+            most = longest_path(design)
         free = check_free_columns("max_nonzero_coefs", most, design)
         steps = self.replay.get("steps")
         path = subset_path_in(run, design, free, folds, steps=steps, names=self.names)
@@ -182,11 +190,13 @@ class _Fit:
             if not run.interrupted and evidence.ended != NOT_BEGUN:
                 self.evidence = evidence
 
-    def _sampled(self, run: Run, problem: Any, size: int | None = None) -> EvidenceResult:
+    def _sampled(
+        self, run: Run, problem: Any, size: int | None = None, **options: Any
+    ) -> EvidenceResult:
         schedule = self.replay.get("schedule")
         if schedule is None and "schedule" in self.replay:
             raise OutOfTime  # as in the fit that is replayed
-        result = evidence_anneal_in(run, problem, size, schedule=schedule)
+        result = evidence_anneal_in(run, problem, size, schedule=schedule, **options)
         self.made["schedule"] = None if result.ended == NOT_BEGUN else result.schedule
         return replace(result, feature_names=self._candidate_names())
 

@@ -5,68 +5,64 @@ Names and shapes are scikit-learn's: signals and atoms are rows.
 
 from __future__ import annotations
 
+import time
 import warnings
-from functools import cache
-from queue import SimpleQueue
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from l0anneal._util.checks import check_integer
+from l0anneal._util.checks import check_integer, check_positive
 from l0anneal._util.seeds import RandomState
-from l0anneal.engine.coding import encode
-from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import Tableau, empty_tableau
+from l0anneal.estimators.coding_blocks import Atoms, Coding, encode_within, warm_up_coding
 from l0anneal.estimators.greedy_codes import greedy_codes, has_time_for_gram
 from l0anneal.samplers.run import OnInterrupt, Run
 
 __all__ = ["AnnealedSparseCoder", "sparse_encode"]
 
+# Arguments of scikit-learn's function that have no meaning here, and what to do instead.
+REFUSED = {
+    "gram": "the Gram matrix of the atoms, scaled to unit norm, is computed here: leave it out",
+    "cov": "products of atoms and signals are computed here: leave it out",
+    "copy_cov": "there is no cov to copy: leave it out",
+    "algorithm": "there is one algorithm, which improves on 'omp': leave it out, or use scikit-learn",
+    "alpha": "there is no ℓ1 penalty: give n_nonzero_coefs, or tol for a squared error",
+    "init": "a code starts from matching pursuit: leave it out",
+    "max_iter": "the length of the search is n_kicks",
+    "check_input": "signals and atoms are always checked: leave it out",
+    "verbose": "a progress bar is shown by progress=True",
+    "positive": "codes are least squares and can have any sign: use scikit-learn's lasso",
+}
 Floats = NDArray[np.float64]
 
-BLOCK = 32  # largest number of signals between two checks for Ctrl-C and the time limit
-KICKS = 1000  # number of kicks between two such checks, about
-PURSUIT = -1  # given as a number of kicks: matching pursuit alone, without a descent
-
 
 @overload
 def sparse_encode(
-    signals: ArrayLike,
+    X: ArrayLike,
     dictionary: ArrayLike,
-    n_nonzero_coefs: int,
+    n_nonzero_coefs: int | None = None,
     *,
-    n_kicks: int = 10,
-    time_limit: float | None = None,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    progress: bool = False,
-    on_interrupt: OnInterrupt = "raise",
-    return_finished: Literal[False] = False,
-) -> Floats: ...
-@overload
-def sparse_encode(
-    signals: ArrayLike,
-    dictionary: ArrayLike,
-    n_nonzero_coefs: int,
-    *,
-    n_kicks: int = 10,
-    time_limit: float | None = None,
-    n_jobs: int | None = None,
-    random_state: RandomState = None,
-    progress: bool = False,
-    on_interrupt: OnInterrupt = "raise",
     return_finished: Literal[True],
+    **options: Any,
 ) -> tuple[Floats, NDArray[np.bool_]]: ...
+@overload
 def sparse_encode(
-    signals: ArrayLike,
+    X: ArrayLike,
     dictionary: ArrayLike,
-    n_nonzero_coefs: int,
+    n_nonzero_coefs: int | None = None,
+    **options: Any,
+) -> Floats: ...
+def sparse_encode(
+    X: ArrayLike,
+    dictionary: ArrayLike,
+    n_nonzero_coefs: int | None = None,
     *,
+    tol: float | None = None,
     n_kicks: int = 10,
     time_limit: float | None = None,
     n_jobs: int | None = None,
@@ -74,8 +70,9 @@ def sparse_encode(
     progress: bool = False,
     on_interrupt: OnInterrupt = "raise",
     return_finished: bool = False,
+    **unsupported: Any,
 ) -> Floats | tuple[Floats, NDArray[np.bool_]]:
-    """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary.
+    """Approximate each signal by ``n_nonzero_coefs`` atoms of a dictionary, or to a tolerance.
 
     Minimises ‖y − c D‖² over codes c with that many non-zeros, for each signal y by itself. A code
     starts from orthogonal matching pursuit. Then single atoms are exchanged as long as this lowers
@@ -86,24 +83,34 @@ def sparse_encode(
 
     Parameters
     ----------
-    signals : array of shape (n_signals, n_features)
+    X : array of shape (n_signals, n_features)
         One signal per row.
     dictionary : array of shape (n_atoms, n_features)
         One atom per row, of any norm. Codes refer to the atoms as given, not to normalised ones. An
         atom that is zero is never used. The Gram matrix, of n_atoms² numbers, is computed once and
         held in memory.
-    n_nonzero_coefs : int
-        k, at most the rank of the dictionary. A code has fewer non-zeros only if fewer atoms
-        represent the signal up to rounding errors (a zero signal has a code of zeros), or if all
-        other atoms are nearly linearly dependent on those in use.
+    n_nonzero_coefs : int, optional
+        k, at most the rank of the dictionary. By default, as in scikit-learn, a tenth of the number of
+        features, at least one. A code has fewer non-zeros only if fewer atoms represent the signal up
+        to rounding errors (a zero signal has a code of zeros), or if all other atoms are nearly linearly
+        dependent on those in use. If ``tol`` is given, k is the largest number of non-zeros, and there
+        is none by default.
+    tol : float, optional
+        Largest squared norm ‖y − c D‖² of the residual, as in `sklearn.linear_model.orthogonal_mp`. A
+        code then has the fewest atoms that are found to reach it, never more than orthogonal matching
+        pursuit needs. A signal whose squared norm is within the tolerance has a code of zeros. A signal
+        that k atoms do not bring within the tolerance has the best code of k atoms. Residuals below
+        1e-20 ‖y‖² are rounding errors and count as zero. The random numbers for each number of atoms are
+        the same, so that a code within a tolerance is also the code of ``n_nonzero_coefs`` equal to its
+        number of atoms.
     n_kicks : int
         Number of random kicks per signal. The time grows in proportion. With 0, the code is the
         result of the first descent.
     time_limit : float, optional
-        Wall-clock seconds of the whole call, without the compilation of kernels. The pursuit of every
-        signal is always made; signals for which there is no more time than that keep its code, with a
-        warning. A code depends on the seed and on its signal alone, so the finished codes are the same
-        as without a limit.
+        Wall-clock seconds of the whole call, without the compilation of kernels. Signals for which there
+        is no more time keep the code of the pursuit, or of the best single atom if there is no time for
+        the pursuit either, with a warning. A code depends on the seed and on its signal alone, so the
+        finished codes are the same as without a limit.
     n_jobs : int, optional
         Number of threads (−1: all cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
@@ -118,13 +125,15 @@ def sparse_encode(
         KeyboardInterrupt.
     return_finished : bool
         Also return a mask of the signals that were finished.
+    **unsupported
+        Other arguments of scikit-learn's function raise TypeError, which says what to do instead.
 
     Returns
     -------
     codes : ndarray of shape (n_signals, n_atoms)
         Least squares on the atoms in use, zero elsewhere.
     finished : ndarray of bool of shape (n_signals,)
-        False for signals that have the code of orthogonal matching pursuit. Only returned if
+        False for signals whose search the time limit or Ctrl-C ended. Only returned if
         ``return_finished`` is true.
 
     Examples
@@ -139,14 +148,27 @@ def sparse_encode(
     [[3, 7], [5, 11]]
     >>> codes[0, [3, 7]].round(6).tolist()
     [2.0, -1.0]
+    >>> codes = sparse_encode(signals + 0.1, dictionary, tol=0.2, random_state=0)
+    >>> np.count_nonzero(codes, axis=1).tolist()
+    [2, 2]
     """
+    began = time.perf_counter()
+    for name in unsupported:
+        why = REFUSED.get(name, "it is not known")
+        raise TypeError(f"sparse_encode does not take {name!r}: {why}")
     D = _check_matrix(dictionary, "dictionary", "(n_atoms, n_features)", 1)
-    Y = _check_matrix(signals, "signals", "(n_signals, n_features)", 0)
+    Y = _check_matrix(X, "signals", "(n_signals, n_features)", 0)
     if Y.shape[1] != D.shape[1]:
         raise ValueError(
             f"signals have {Y.shape[1]} features, but the atoms of the dictionary have {D.shape[1]}"
         )
-    k = check_integer("n_nonzero_coefs", n_nonzero_coefs, 0)
+    if tol is not None:
+        tol = check_positive("tol", tol, zero=True)
+    k = None if n_nonzero_coefs is None else check_integer("n_nonzero_coefs", n_nonzero_coefs, 0)
+    if k is None:
+        k = max(1, Y.shape[1] // 10) if tol is None else min(D.shape)
+    elif tol is not None:
+        k = min(k, *D.shape)
     n_kicks = check_integer("n_kicks", n_kicks, 0)
     with Run(
         time_limit=time_limit,
@@ -156,22 +178,30 @@ def sparse_encode(
         on_interrupt=on_interrupt,
         unit="signal",
     ) as run:
+        run.count_from(began)
+        run.expect(Y.shape[0] if tol is None else None)
         codes, finished = np.zeros((Y.shape[0], D.shape[0])), np.ones(Y.shape[0], dtype=bool)
         if k > 0 and Y.shape[0] > 0:
-            atoms, norms = _normalise(D)
-            _check_rank(k, atoms)
-            run.compile(_warm_up)
-            if has_time_for_gram(run, atoms):
-                finished = _Coding(run, Y, atoms, norms, k, n_kicks, codes).run_all()
-            else:
-                greedy_codes(run, Y, atoms, norms, k, codes)
+            atoms = Atoms.of(D)
+            if tol is None:
+                _check_rank(k, atoms.unit)
+            run.compile(warm_up_coding)
+            if not has_time_for_gram(run, atoms.unit):
+                greedy_codes(run, Y, atoms, k, codes, tol)
                 finished[:] = False
+            else:
+                gram = np.ascontiguousarray(atoms.unit @ atoms.unit.T)
+                if tol is None:
+                    coding = Coding(run, Y, atoms, gram, k, n_kicks)
+                    codes, finished = coding.codes, coding.run_all()
+                else:
+                    codes, finished = encode_within(run, Y, atoms, gram, k, n_kicks, tol)
         interrupted = run.interrupted
     if not finished.all():
         why = "interrupted" if interrupted else "time limit"
         warnings.warn(
             f"{why}: {int(np.sum(~finished))} of {Y.shape[0]} signals have codes of "
-            "orthogonal matching pursuit only",
+            f"{'orthogonal matching pursuit only' if tol is None else 'more atoms than may be needed'}",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -181,14 +211,19 @@ def sparse_encode(
 class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Sparse coding against a fixed dictionary; it can replace `sklearn.decomposition.SparseCoder`.
 
-    Signals become codes with ``transform_n_nonzero_coefs`` non-zeros, found by `sparse_encode`.
+    Signals become codes with ``transform_n_nonzero_coefs`` non-zeros, found by `sparse_encode`. Of the
+    parameters of scikit-learn's class, ``transform_algorithm``, ``transform_alpha``,
+    ``transform_max_iter`` and ``positive_code`` have no meaning here, because there is no penalty.
 
     Parameters
     ----------
     dictionary : array of shape (n_atoms, n_features)
         One atom per row, of any norm.
     transform_n_nonzero_coefs : int, optional
-        Number of non-zeros per code; by default a tenth of the number of features, at least one.
+        Number of non-zeros per code; by default a tenth of the number of features, at least one, or as
+        many as are needed if ``transform_tol`` is given.
+    transform_tol : float, optional
+        Largest squared norm of the residual of a signal; see ``tol`` of `sparse_encode`.
     n_kicks : int
         Number of random kicks per signal; see `sparse_encode`.
     split_sign : bool
@@ -232,6 +267,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         dictionary: ArrayLike,
         *,
         transform_n_nonzero_coefs: int | None = None,
+        transform_tol: float | None = None,
         n_kicks: int = 10,
         split_sign: bool = False,
         n_jobs: int | None = None,
@@ -242,6 +278,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     ) -> None:
         self.dictionary = dictionary
         self.transform_n_nonzero_coefs = transform_n_nonzero_coefs
+        self.transform_tol = transform_tol
         self.n_kicks = n_kicks
         self.split_sign = split_sign
         self.n_jobs = n_jobs
@@ -263,11 +300,11 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         and returned in the precision of X.
         """
         Y = self._check_signals(X, reset=False)
-        n_nonzero = self.transform_n_nonzero_coefs
         codes = sparse_encode(
             Y,
             self.dictionary,
-            max(1, Y.shape[1] // 10) if n_nonzero is None else n_nonzero,
+            self.transform_n_nonzero_coefs,
+            tol=self.transform_tol,
             n_kicks=self.n_kicks,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
@@ -316,79 +353,12 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return tags
 
 
-# ---------------------------------------------------------------- the blocks
-
-
-class _Coding:
-    """The blocks of one call, which threads take one by one."""
-
-    def __init__(
-        self,
-        run: Run,
-        Y: Floats,
-        atoms: Floats,
-        norms: Floats,
-        k: int,
-        n_kicks: int,
-        codes: Floats,
-    ) -> None:
-        self.run, self.Y, self.atoms, self.norms = run, Y, atoms, norms
-        self.k, self.n_kicks, self.codes = k, n_kicks, codes
-        self.key = stream(run.stream("coding"))
-        gram = np.ascontiguousarray(atoms @ atoms.T)
-        self.block = max(1, min(BLOCK, KICKS // (1 + n_kicks)))
-        self.blocks = [slice(i, i + self.block) for i in range(0, Y.shape[0], self.block)]
-        self.idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
-        self.n_threads = max(1, min(len(self.blocks), run.n_threads))
-        for _ in range(self.n_threads):
-            self.idle.put(_two_tableaux(atoms, gram, k))
-        self.unfinished = len(self.blocks)
-        self.pursuit_seconds = 0.0  # for one block
-
-    def run_all(self) -> NDArray[np.bool_]:
-        """Fill in the codes; return which signals were finished."""
-        self.run.expect(self.Y.shape[0])
-        if self.run.time_limit is not None:
-            began = self.run.now()
-            self._encode(self.blocks[0], PURSUIT)
-            self.pursuit_seconds = self.run.now() - began
-        done = np.array(self.run.map(self._finish, self.blocks))
-        left = [block for block, finished in zip(self.blocks, done) if not finished]
-        self.run.map(lambda block: self._encode(block, PURSUIT), left)
-        return np.repeat(done, self.block)[: self.Y.shape[0]]
-
-    def _finish(self, block: slice) -> bool:
-        """Encode a block if there is time for it and for the pursuit of those after it."""
-        to_pursue = self.unfinished * self.pursuit_seconds / self.n_threads
-        if self.run.stopped or self.run.now() + to_pursue >= self.run.deadline:
-            return False
-        self._encode(block, self.n_kicks)
-        self.unfinished -= 1
-        self.run.advance(len(self.Y[block]))
-        return True
-
-    def _encode(self, block: slice, n_kicks: int) -> None:
-        tableaux = self.idle.get()
-        try:
-            self.codes[block] = 0.0
-            encode(
-                *tableaux,
-                self.atoms,
-                self.norms,
-                self.Y[block],
-                self.k,
-                n_kicks,
-                self.key,
-                self.codes[block],
-            )
-        finally:
-            self.idle.put(tableaux)
-
-
 # ---------------------------------------------------------------- checks and preparation
 
 
 def _check_matrix(values: ArrayLike, name: str, shape: str, least_rows: int) -> Floats:
+    if scipy.sparse.issparse(values):
+        raise ValueError(f"{name} must be a dense array; got a sparse matrix: give its toarray()")
     M = np.asarray(values)
     if M.ndim != 2:
         raise ValueError(f"{name} must be a matrix of shape {shape}; got shape {M.shape}")
@@ -402,16 +372,8 @@ def _check_matrix(values: ArrayLike, name: str, shape: str, least_rows: int) -> 
     return M
 
 
-def _normalise(D: Floats) -> tuple[Floats, Floats]:
-    """Return atoms of unit norm, and their norms (1 for a zero atom, which stays zero)."""
-    largest = np.max(np.abs(D), axis=1)
-    scale = np.where(largest > 0, largest, 1.0)
-    norms = np.linalg.norm(D / scale[:, None], axis=1)
-    norms[norms == 0] = 1.0
-    return D / scale[:, None] / norms[:, None], scale * norms
-
-
 def _check_rank(k: int, atoms: Floats) -> None:
+    """Raise ValueError if k exceeds the rank of the dictionary."""
     n_atoms, n_features = atoms.shape
     few = atoms[: 2 * k + 10]
     if len(few) < n_atoms and np.linalg.matrix_rank(few) >= k:
@@ -422,22 +384,3 @@ def _check_rank(k: int, atoms: Floats) -> None:
             f"n_nonzero_coefs = {k} exceeds the rank of the dictionary ({n_atoms} atoms of "
             f"{n_features} features), which is {rank}: no {k} atoms are linearly independent"
         )
-
-
-def _two_tableaux(atoms: Floats, gram: Floats, k: int) -> tuple[Tableau, Tableau]:
-    """Return the tableaus of a thread: one for the present support, one for the best so far."""
-    n = atoms.shape[0]
-    diag = np.any(atoms != 0, axis=1).astype(np.float64)
-    present, best = (
-        empty_tableau(gram, np.arange(n), np.empty((0, 0)), diag, np.zeros(n), k) for _ in range(2)
-    )
-    return present, best
-
-
-@cache
-def _warm_up() -> None:
-    """Compile the kernels of sparse coding."""
-    atoms, norms = _normalise(np.eye(4, 3) + 0.5)
-    tableaux = _two_tableaux(atoms, atoms @ atoms.T, 2)
-    key = stream(np.random.SeedSequence(0))
-    encode(*tableaux, atoms, norms, np.ones((1, 3)), 2, 1, key, np.zeros((1, 4)))

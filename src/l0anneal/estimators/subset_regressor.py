@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from l0anneal._util.checks import check_integer, check_positive
 from l0anneal.estimators.criteria import CRITERIA
 from l0anneal.estimators.fitted_regression import FittedRegression
+from l0anneal.estimators.joint_targets import fit_jointly
 from l0anneal.estimators.single_target import fit_target
 from l0anneal.estimators.targets import check_target
 from l0anneal.samplers.run import OnInterrupt, Run
@@ -59,6 +60,26 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         The largest number of columns that the criteria consider. By default, up to 50 columns are
         considered in addition to those always included, but no more than half the number of samples
         and no more than there are columns to choose from.
+    rho : float, pair of floats, or array of shape (n_features,), optional
+        What is known of the columns before the fit, with "auto" only: the probability that a column
+        matters; or the parameters (a, b) of a Beta prior on it, as a tuple; or a probability for each
+        column, where 0 excludes a column and 1 always includes it. By default it is learned; see
+        `evidence_anneal`.
+    groups : list of lists of columns, optional
+        Columns that enter and leave together, such as the dummies of one variable, by index or by name,
+        with "auto" only. A group counts as one column.
+    slab : {"learned", "one hump", "two humps"}
+        The shape of the prior on the coefficients of unit-norm columns, with "auto" only: Gaussian
+        around zero, Gaussian around plus and minus a learned size, or learned from the data.
+    noise_variance : float, optional
+        The variance of y around the regression, if it is known, with "auto" only; by default it is
+        inferred. It is that of each row or, with ``sample_weight``, of each of its repetitions.
+    joint : bool
+        If y has several columns, whether to choose one support for all of them: the columns with the
+        smallest sum of squared errors over all outputs. The outputs are not scaled, as in scikit-learn's
+        `MultiTaskLasso`, so that one with a large variance counts more. ``n_nonzero_coefs`` must be a
+        number or a criterion; "auto" fits the columns of y one by one. The chosen support counts as
+        certain: there are no probabilities between 0 and 1, and no average over supports.
     time_limit : float, optional
         Wall-clock time of the whole fit in seconds, including all folds but not the compilation of
         kernels.
@@ -131,9 +152,9 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
     number of columns, for instance if they sum to one, the probabilities count each row once
     instead.
 
-    Columns of a y with two dimensions are fitted one by one, each as if it were the only one and with
-    the same seed, so that each has its own support, for a number of columns as for "auto". They share
-    the time limit. Ctrl-C keeps the best so far only during the last of them.
+    Without ``joint``, columns of a y with two dimensions are fitted one by one, each as if it were the
+    only one and with the same seed, so that each has its own support, for a number of columns as for
+    "auto". They share the time limit. Ctrl-C keeps the best so far only during the last of them.
 
     Sparse X stays sparse, also with an intercept, because only its Gram matrix is corrected for the
     means. The Gram matrix is kept in memory for up to 5792 columns. With more columns, its rows are
@@ -158,6 +179,13 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
     array([ 3, 30])
     >>> model.coef_[model.support_].round(1)
     array([ 1. , -2.1])
+
+    Three columns for two outputs together:
+
+    >>> Y = X[:, [3, 30]] + X[:, [8]] + 0.5 * rng.standard_normal((100, 2))
+    >>> model = AnnealedSubsetRegressor(3, joint=True, random_state=0).fit(X, Y)
+    >>> model.support_, model.coef_.shape
+    (array([ 3,  8, 30]), (2, 40))
     """
 
     def __init__(
@@ -169,6 +197,11 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         alpha: float = 0.0,
         averaging: bool | Literal["auto"] = "auto",
         max_nonzero_coefs: int | None = None,
+        rho: float | tuple[float, float] | ArrayLike | None = None,
+        groups: Sequence[ArrayLike] | None = None,
+        slab: str = "learned",
+        noise_variance: float | None = None,
+        joint: bool = False,
         time_limit: float | None = None,
         n_chains: int = 1,
         n_jobs: int | None = None,
@@ -183,6 +216,11 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         self.alpha = alpha
         self.averaging = averaging
         self.max_nonzero_coefs = max_nonzero_coefs
+        self.rho = rho
+        self.groups = groups
+        self.slab = slab
+        self.noise_variance = noise_variance
+        self.joint = joint
         self.time_limit = time_limit
         self.n_chains = n_chains
         self.n_jobs = n_jobs
@@ -201,7 +239,7 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
             The columns to choose from.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            The target, or several of them, which are fitted one by one.
+            The target, or several of them, which are fitted one by one unless ``joint`` is true.
         sample_weight : array of shape (n_samples,), optional
             How many rows each row counts for.
 
@@ -236,8 +274,11 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
             on_interrupt=self.on_interrupt,
         ) as run:
             run.count_from(began)
+            together = bool(self.joint) and columns.shape[1] > 1
             fits = []
-            for i, replay in enumerate(self._replays(columns.shape[1])):
+            if together:
+                fits = fit_jointly(self, run, X, columns, weights, dict(self.replay or {}))
+            for i, replay in enumerate([] if together else self._replays(columns.shape[1])):
                 part = run.part(run.left / (columns.shape[1] - i)) if len(columns.T) > 1 else run
                 fits.append(fit_target(self, part, X, columns[:, i], weights, replay))
             interrupted = run.interrupted
@@ -246,6 +287,8 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
             self._keep(fits[0], X, target, weights)
         else:
             self._keep_all(fits, X, target, weights)
+            if together:
+                self.replay_ = fits[0].replay
         if interrupted:
             warnings.warn(
                 "the fit was interrupted: these are the best columns found so far",
@@ -275,6 +318,11 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
             check_integer("n_nonzero_coefs", k, 0)
         if not (self.averaging == "auto" or isinstance(self.averaging, (bool, np.bool_))):
             raise ValueError(f"averaging must be 'auto', True or False; got {self.averaging!r}")
+        if self.joint and k == "auto":
+            raise ValueError(
+                "joint=True needs a number of columns or a criterion as n_nonzero_coefs; 'auto' fits "
+                "the columns of y one by one: give, for instance, n_nonzero_coefs='evidence'"
+            )
         check_positive("alpha", self.alpha, zero=True)
         check_integer("n_chains", self.n_chains, 1)
         if self.replay is not None and self.time_limit is not None:

@@ -31,6 +31,9 @@ from l0anneal.problem.sparse_problem import SparseProblem
 __all__ = ["counting_as", "off_span", "orthonormal_basis", "projected_problem"]
 
 ROUNDING = 1e-13  # a projected vector shorter than this fraction of the vector is a rounding error
+CHUNK_BYTES = (
+    2**20
+)  # of products at a time: new memory for an array like X can cost more than the products
 Floats = NDArray[np.float64]
 
 
@@ -96,19 +99,30 @@ def counting_as(problem: SparseProblem, n_samples: int) -> SparseProblem:
 
 def off_span(columns: Floats, Q: Floats) -> Floats:
     """Project columns off the span of Q, twice, because rounding leaves a remainder the first time."""
+    left = np.empty(columns.shape)
+    rows = max(1, CHUNK_BYTES // (8 * max(1, columns.shape[1])))
     with one_blas_thread():
-        along = Q @ (Q.T @ columns)
-        left = columns - along
-        left -= np.matmul(Q, Q.T @ left, out=along)  # new memory for a large block is slow
+        for _ in range(2):
+            along = Q.T @ columns
+            for start in range(0, columns.shape[0], rows):  # without arrays of the size of X
+                cut = slice(start, start + rows)
+                np.subtract(columns[cut], Q[cut] @ along, out=left[cut])
+            columns = left
     return left
 
 
 def _left_over_columns(X: Floats, Q: Floats) -> Floats:
-    left = off_span(X, Q) if Q.shape[1] else X
-    within = np.linalg.norm(left, axis=0) <= ROUNDING * np.linalg.norm(X, axis=0)
-    if np.any(within & (np.abs(left).max(axis=0) > 0)):
-        left = np.where(within, 0.0, left)
+    if Q.shape[1] == 0:
+        return X
+    left = off_span(X, Q)
+    within = _squares(left) <= ROUNDING**2 * _squares(X)
+    if np.any(within):
+        left[:, within] = 0.0
     return left
+
+
+def _squares(X: Floats) -> Floats:
+    return np.einsum("ij,ij->j", X, X)
 
 
 class _ProjectedSparse(SparseProblem):

@@ -90,13 +90,19 @@ class Design:
         n_free = y.size - Q.shape[1]
         others = np.setdiff1d(np.arange(n_columns), forced)
         # without a column to choose from, a zero column gives the engine a problem all the same
-        problem = projected_problem(X[:, others], y, Q, n_free) if others.size else None
+        columns = X if others.size == n_columns else X[:, others]
+        problem = projected_problem(columns, y, Q, n_free) if others.size else None
         usable = np.flatnonzero(problem.column_norms) if problem is not None else others
         if problem is None or usable.size < others.size:
             others = others[usable]
             columns = X[:, others] if others.size else np.zeros((y.size, 1))
             problem = projected_problem(columns, y, Q, n_free)
         return cls(X, y, roots, fit_intercept, forced, others, C, Q, problem, n_samples, n_rows)
+
+    @property
+    def outputs(self) -> tuple[Design, ...]:
+        """The data of each output: here of the only one."""
+        return (self,)
 
     @property
     def n_projected(self) -> int:

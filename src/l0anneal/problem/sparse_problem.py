@@ -7,6 +7,7 @@ answer. `SparseProblem` validates the data; its base class does and undoes the s
 
 from __future__ import annotations
 
+import copy
 import math
 import numbers
 import warnings
@@ -117,11 +118,25 @@ class SparseProblem(ScaledProblem):
         self.intercept = intercept
         if feature_names is not None:
             self.feature_names = check_names(feature_names, self.n_columns)
+        with one_blas_thread():
+            self.column_norms = self._norms()
+        self._set_signal()
+
+    def _set_signal(self) -> None:
+        """Set everything that depends on ``y``."""
+        assert self.y is not None
         self._signal_norm = float(column_norms(self.y[:, None])[0])
         self.signal_energy = _check_square(self._signal_norm)
         with one_blas_thread():
-            self.column_norms = self._norms()
             self._set_unit(self._correlate(self.y / (self._signal_norm or 1.0)))
+
+    def with_signal(self, y: Floats) -> SparseProblem:
+        """Return the problem of the same columns and another signal, prepared like that of this one."""
+        other = copy.copy(self)
+        other.y = y
+        other._set_signal()
+        other._arrays = self._arrays  # of the columns alone
+        return other
 
     @classmethod
     def from_table(
