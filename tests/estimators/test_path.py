@@ -127,11 +127,12 @@ def test_evidence_by_quadrature():
     A /= np.linalg.norm(A, axis=0)
     path = subset_path(A, y, 4, fit_intercept=False, random_state=0)
     g = 10.0 ** np.arange(0.0, 12.01, 0.25)
-    prior_g = 1 / ((1 + 10 / g) * np.sqrt(1 + g / 9))
+    prior_g = 1 / ((1 + (4 * np.log(5) / g) ** 2) * np.sqrt(1 + g / 9))
     log_T = np.linspace(-14, 14, 4001)
     most = 0.9  # 9 samples are enough for any density of 4 columns
-    in_log, in_rho = (np.arange(320) + 0.5) / 320, (np.arange(80) + 0.5) / 80
-    rho = np.append(0.025 * (most / 0.025) ** in_log, most * in_rho)
+    in_log, in_rho = (np.arange(540) + 0.5) / 540, (np.arange(60) + 0.5) / 60
+    least = 0.1 * most  # and not .5/4, which is more
+    rho = np.append(least * (most / least) ** in_log, most * in_rho)
     log_posterior = []
     for k, support in enumerate(path.supports):
         C = np.eye(9) + g[:, None, None] * (A[:, support] @ A[:, support].T)
