@@ -319,3 +319,15 @@ def test_steps_belong_to_a_path():
         subset_path(X, y, 3, cv=3, steps=(1,))
     with pytest.raises(ValueError, match="not both"):
         subset_path(X, y, 3, steps=(1,), time_limit=1.0)
+
+
+@pytest.mark.parametrize(("verbose", "shown"), [(0, False), (True, True), (1, True)])
+def test_verbose_says_what_the_search_does(capsys, verbose, shown):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 6)), rng.standard_normal(30)
+    subset_path(X, y, 3, cv=3, verbose=verbose, random_state=0)
+    err = capsys.readouterr().err
+    assert ("preparing the data" in err) == shown
+    assert ("cross-validation, 3 folds" in err) == shown
+    with pytest.raises(ValueError, match="verbose must be an integer ≥ 0; got 'yes'"):
+        subset_path(X, y, 3, verbose="yes")

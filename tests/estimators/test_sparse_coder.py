@@ -250,6 +250,20 @@ def test_progress_goes_to_the_end(capsys):
 
 
 @pytest.mark.parametrize(
+    ("verbose", "shown"), [(0, False), (False, False), (True, True), (2, True)]
+)
+def test_verbose_shows_the_bar(capsys, verbose, shown):
+    rng = np.random.default_rng(11)
+    Y, D = rng.standard_normal((70, 5)), rng.standard_normal((8, 5))
+    sparse_encode(Y, D, 2, verbose=verbose)
+    assert ("signal" in capsys.readouterr().err) == shown
+    AnnealedSparseCoder(D, verbose=verbose).transform(Y)
+    assert ("signal" in capsys.readouterr().err) == shown
+    with pytest.raises(ValueError, match="verbose must be an integer ≥ 0; got -1"):
+        sparse_encode(Y, D, 2, verbose=-1)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"n_nonzero_coefs": 5}, "exceeds the rank of the dictionary .* which is 3"),
@@ -457,6 +471,11 @@ def test_a_tolerance_of_zero_finds_signals_of_few_atoms():
     Y = np.array([D[[3, 5, 8]].sum(axis=0), D[7], np.zeros(20)])
     codes = sparse_encode(Y, D, tol=0.0, random_state=0)
     assert [np.flatnonzero(code).tolist() for code in codes] == [[3, 5, 8], [7], []]
+    # the search also removes atoms that only the pursuit needed; rounding errors do not stop it
+    Y = np.array([D[rng.choice(60, 5, replace=False)].sum(axis=0) for _ in range(20)])
+    sizes = np.count_nonzero(sparse_encode(Y, D, tol=0.0, n_kicks=30, random_state=0), axis=1)
+    assert set(sizes) <= {5, 20}  # 20 atoms represent any signal
+    assert np.mean(sizes == 5) > 0.6
 
 
 def test_a_tolerance_at_any_scale():
@@ -503,7 +522,7 @@ def test_threads_and_time_limits_keep_the_codes_within_a_tolerance():
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("algorithm", "improves on 'omp'"), ("alpha", "or tol"), ("verbose", "progress=True")],
+    [("algorithm", "improves on 'omp'"), ("alpha", "or tol"), ("max_iter", "is n_kicks")],
 )
 def test_arguments_of_scikit_learn_that_have_no_meaning_are_refused(name, message):
     with pytest.raises(TypeError, match=message):

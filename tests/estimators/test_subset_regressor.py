@@ -440,3 +440,16 @@ def test_groups_enter_together_by_index_and_by_name(doubtful):
 def test_what_is_known_is_checked(doubtful, given, message):
     with pytest.raises(ValueError, match=message):
         AnnealedSubsetRegressor(**given).fit(*doubtful)
+
+
+@pytest.mark.parametrize("k", ["auto", 2, "bic"])
+def test_verbose_says_what_the_fit_does(doubtful, capsys, k):
+    X, y = doubtful
+    AnnealedSubsetRegressor(k, random_state=0).fit(X, y)
+    assert capsys.readouterr().err == ""
+    AnnealedSubsetRegressor(k, verbose=1, random_state=0).fit(X, np.column_stack([y, y]))
+    err = capsys.readouterr().err
+    assert "preparing the data" in err
+    assert "output 2 of 2" in err
+    with pytest.raises(ValueError, match="verbose must be an integer"):
+        AnnealedSubsetRegressor(k, verbose=-1).fit(X, y)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_integer", "check_positive", "check_time_limit"]
+__all__ = ["check_choice", "check_integer", "check_positive", "check_time_limit", "check_verbose"]
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -39,3 +39,10 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in choices:
         words = ", ".join(f'"{choice}"' for choice in choices)
         raise ValueError(f"{name} must be one of {words}; got {value!r}")
+
+
+def check_verbose(verbose: Any) -> bool:
+    """Return whether to show a progress bar, for scikit-learn's argument of this name."""
+    if isinstance(verbose, (bool, np.bool_)):
+        return bool(verbose)
+    return check_integer("verbose", verbose, 0) > 0

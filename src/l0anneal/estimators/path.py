@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from l0anneal._util.checks import check_positive
+from l0anneal._util.checks import check_positive, check_verbose
 from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
@@ -165,6 +165,7 @@ def subset_path(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
+    verbose: bool | int = False,
     on_interrupt: OnInterrupt = "raise",
 ) -> SubsetPath:
     """Find the best columns for each size up to ``max_nonzero`` in one run.
@@ -204,7 +205,9 @@ def subset_path(
         Seed of the random numbers. Without a time limit, the same seed gives the same result for
         any ``n_jobs``. None draws a new seed, which the path stores as ``seed``.
     progress : bool
-        Show a progress bar.
+        Show a progress bar on stderr: which part of the search is under way, and at which size.
+    verbose : bool or int
+        scikit-learn's word for the same: the bar is shown if either is true.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does: raise KeyboardInterrupt, or return the path found so far. If cross-validation
         is interrupted, ``criteria`` has no "cv".
@@ -259,11 +262,12 @@ def subset_path(
         time_limit=time_limit,
         n_jobs=n_jobs,
         random_state=random_state,
-        progress=progress,
+        progress=progress or check_verbose(verbose),
         on_interrupt=on_interrupt,
         unit="size",
     ) as run:
         run.count_from(began)
+        run.note("preparing the data")
         design = design_of(X, target, weights=weights, **options)
         free = check_free_columns("max_nonzero", max_nonzero, design)
         folds = None if cv is None else folds_of(run, cv, X, target, weights, options)
@@ -293,6 +297,7 @@ def subset_path_in(
         seconds = run.left / max(1, n_rounds - 1)
         jobs = list(zip(range(1, 1 + len(folds)), folds, each[1:]))
         largest = len(found.supports) - 1
+        run.note(f"cross-validation, {len(folds)} folds")
         done = run.map(lambda job: _fold_errors(run, largest, seconds, *job), jobs)
         used += [n_steps for _, n_steps in done]
         if not run.interrupted:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from l0anneal._util.checks import check_integer, check_positive
+from l0anneal._util.checks import check_integer, check_positive, check_verbose
 from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.coding_blocks import Atoms, Coding, encode_within, warm_up_coding
 from l0anneal.estimators.greedy_codes import greedy_codes, has_time_for_gram
@@ -35,7 +35,6 @@ REFUSED = {
     "init": "a code starts from matching pursuit: leave it out",
     "max_iter": "the length of the search is n_kicks",
     "check_input": "signals and atoms are always checked: leave it out",
-    "verbose": "a progress bar is shown by progress=True",
     "positive": "codes are least squares and can have any sign: use scikit-learn's lasso",
 }
 Floats = NDArray[np.float64]
@@ -68,6 +67,7 @@ def sparse_encode(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
+    verbose: bool | int = False,
     on_interrupt: OnInterrupt = "raise",
     return_finished: bool = False,
     **unsupported: Any,
@@ -118,7 +118,9 @@ def sparse_encode(
         the seed and on the signal alone, so that its code is the same to the last bit whichever
         other signals are encoded with it, in any order and for any ``n_jobs``.
     progress : bool
-        Show a progress bar.
+        Show a progress bar on stderr, which counts the signals.
+    verbose : bool or int
+        scikit-learn's word for the same: the bar is shown if either is true.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does: raise KeyboardInterrupt, or return the codes. Unfinished signals then get
         the code of orthogonal matching pursuit, with a warning; a second Ctrl-C raises
@@ -174,12 +176,13 @@ def sparse_encode(
         time_limit=time_limit,
         n_jobs=n_jobs,
         random_state=random_state,
-        progress=progress,
+        progress=progress or check_verbose(verbose),
         on_interrupt=on_interrupt,
         unit="signal",
     ) as run:
         run.count_from(began)
         run.expect(Y.shape[0] if tol is None else None)
+        run.note("preparing the atoms")
         codes, finished = np.zeros((Y.shape[0], D.shape[0])), np.ones(Y.shape[0], dtype=bool)
         if k > 0 and Y.shape[0] > 0:
             atoms = Atoms.of(D)
@@ -236,7 +239,9 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     time_limit : float, optional
         Wall-clock time of each call of ``transform`` in seconds; see `sparse_encode`.
     progress : bool
-        Show a progress bar.
+        Show a progress bar on stderr, which counts the signals.
+    verbose : bool or int
+        scikit-learn's word for the same: the bar is shown if either is true.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does; see `sparse_encode`.
 
@@ -274,6 +279,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         random_state: RandomState = 0,
         time_limit: float | None = None,
         progress: bool = False,
+        verbose: bool | int = False,
         on_interrupt: OnInterrupt = "raise",
     ) -> None:
         self.dictionary = dictionary
@@ -285,6 +291,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
         self.time_limit = time_limit
         self.progress = progress
+        self.verbose = verbose
         self.on_interrupt = on_interrupt
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -310,6 +317,7 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             random_state=self.random_state,
             time_limit=self.time_limit,
             progress=self.progress,
+            verbose=self.verbose,
             on_interrupt=self.on_interrupt,
         )
         if self.split_sign:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from l0anneal._util.checks import check_integer, check_positive
+from l0anneal._util.checks import check_integer, check_positive, check_verbose
 from l0anneal.estimators.criteria import CRITERIA
 from l0anneal.estimators.fitted_regression import FittedRegression
 from l0anneal.estimators.joint_targets import fit_jointly
@@ -92,6 +92,8 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         any ``n_jobs``. None draws a new seed, which ``result_`` stores as ``seed``.
     progress : bool
         Show a progress bar on stderr: what the fit is doing, and for how long.
+    verbose : bool or int
+        scikit-learn's word for the same: the bar is shown if either is true.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does during ``fit``: raise KeyboardInterrupt, or keep the best columns found so far,
         with a warning and ``interrupted_`` set.
@@ -207,6 +209,7 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         n_jobs: int | None = None,
         random_state: Any = None,
         progress: bool = False,
+        verbose: bool | int = False,
         on_interrupt: OnInterrupt = "raise",
         replay: Mapping[str, Any] | None = None,
     ) -> None:
@@ -226,6 +229,7 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self.verbose = verbose
         self.on_interrupt = on_interrupt
         self.replay = replay
 
@@ -270,15 +274,18 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
             time_limit=self.time_limit,
             n_jobs=self.n_jobs,
             random_state=self.random_state,
-            progress=self.progress,
+            progress=bool(self.progress) or check_verbose(self.verbose),
             on_interrupt=self.on_interrupt,
         ) as run:
             run.count_from(began)
+            run.note("preparing the data")
             together = bool(self.joint) and columns.shape[1] > 1
             fits = []
             if together:
                 fits = fit_jointly(self, run, X, columns, weights, dict(self.replay or {}))
             for i, replay in enumerate([] if together else self._replays(columns.shape[1])):
+                if len(columns.T) > 1:
+                    run.note(f"output {i + 1} of {columns.shape[1]}")
                 part = run.part(run.left / (columns.shape[1] - i)) if len(columns.T) > 1 else run
                 fits.append(fit_target(self, part, X, columns[:, i], weights, replay))
             interrupted = run.interrupted
