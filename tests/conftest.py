@@ -24,7 +24,14 @@ WITHOUT_KERNELS = (
     "test_processes.py",
     "test_rooms.py",
 )
-LONG = ("statistical/", "reproduction/", "test_docs.py", "test_examples.py")
+LONG = (
+    "estimators/",
+    "statistical/",
+    "reproduction/",
+    "samplers/test_time_limits.py",
+    "test_docs.py",
+    "test_examples.py",
+)
 PATIENCE = 1200.0  # seconds; whoever compiles is done long before, or was killed
 
 
@@ -52,6 +59,26 @@ def pytest_collection_modifyitems(items):
 def _kernels(request):
     if "PYTEST_XDIST_WORKER" in os.environ and needs_kernels(request.path):
         request.getfixturevalue("compiled_kernels")
+
+
+@pytest.fixture
+def own_time(monkeypatch):
+    """Let runs with a time limit count processor time, so that they get it on a busy machine too.
+
+    On a quiet machine both clocks tell the same, where a call uses one thread and never waits.
+    """
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Let evidence annealing draw a hundred times a chain, where a test does not ask how precise it is.
+
+    By default it draws until the draws are worth 420 independent ones, which takes most of its time.
+    """
+    from l0anneal.samplers.evidence import posterior
+
+    monkeypatch.setattr(posterior, "MOST_ROUNDS", 1)
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,7 @@ def test_the_other_samplers():
         diagnose(3)
 
 
-def test_solve_with_and_without_k():
+def test_solve_with_and_without_k(own_time):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((40, 80))
     y = A[:, [3, 30]] @ [1.0, -2.0] + 0.1 * rng.standard_normal(40)
@@ -225,7 +225,7 @@ def offset_problem(offset, seed=0):
 
 
 @pytest.mark.parametrize("offset", [1e5, 1e6, 1e7, 1e9])
-def test_solve_finds_beside_a_dominant_column_what_it_finds_without(offset):
+def test_solve_finds_beside_a_dominant_column_what_it_finds_without(own_time, offset):
     for seed in range(3):
         centred, problem = offset_problem(offset, seed)
         expected = kick_search(centred, 9, n_kicks=300, random_state=0)

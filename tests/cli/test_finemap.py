@@ -11,6 +11,8 @@ from helpers.tasks import running, session_has_ended, wait_for
 from l0anneal import Locus, finemap
 from l0anneal.cli.app import main
 
+QUICK = ("--n-draws", 40, "-j", 1)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -23,7 +25,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("expected")
-    finemap(folder, n_jobs=1).write(out)
+    finemap(folder, n_jobs=1, n_draws=40).write(out)
     return tables(out)
 
 
@@ -49,18 +51,18 @@ def test_the_example_of_the_help_works(capsys, tmp_path, monkeypatch):
 
 
 def test_a_directory_becomes_two_tables_and_is_not_mapped_again(capsys, folder, expected, tmp_path):
-    code, out, _ = command(capsys, folder, "--out", tmp_path, "-j", 1)
+    code, out, _ = command(capsys, folder, "--out", tmp_path, *QUICK)
     assert code == 0
     assert "loci         3 of 3 finished" in out
     assert tables(tmp_path) == expected
-    code, out, _ = command(capsys, folder, "--out", tmp_path, "-j", 1)
+    code, out, _ = command(capsys, folder, "--out", tmp_path, *QUICK)
     assert code == 0
     assert "0 loci mapped, 3 were finished before, 0 failed" in out
     assert tables(tmp_path) == expected
 
 
 def test_shares_write_the_tables_when_all_are_finished(capsys, folder, expected, tmp_path):
-    args = [folder, "--out", tmp_path, "-j", 1, "--backend", "threading"]
+    args = [folder, "--out", tmp_path, *QUICK, "--backend", "threading"]
     code, out, _ = command(capsys, *args, "--shard", "1/2")
     assert code == 0
     assert "1 loci of other shares are not finished" in out
@@ -72,7 +74,7 @@ def test_shares_write_the_tables_when_all_are_finished(capsys, folder, expected,
 
 def test_a_local_dask_cluster_from_the_command(capsys, folder, expected, tmp_path):
     pytest.importorskip("distributed")
-    code, _, _ = command(capsys, folder, "--out", tmp_path, "-j", 1, "--backend", "dask")
+    code, _, _ = command(capsys, folder, "--out", tmp_path, *QUICK, "--backend", "dask")
     assert code == 0
     assert tables(tmp_path) == expected
 
@@ -96,7 +98,8 @@ def test_options_reach_the_library(capsys, tmp_path):
 def test_failures_are_named_at_the_end_with_exit_code_1(capsys, folder, tmp_path):
     bad = tmp_path / "bad.npz"
     np.savez(bad, z=[1.0, 2.0], R=[[1.0, 0.5], [0.2, 1.0]], n=50)
-    code, out, err = command(capsys, folder / "locus0.npz", bad, "--out", tmp_path / "out", "-j", 1)
+    paths = (folder / "locus0.npz", bad)
+    code, out, err = command(capsys, *paths, "--out", tmp_path / "out", *QUICK)
     assert code == 1
     assert "1 loci mapped, 0 were finished before, 1 failed" in out
     assert "failed: ValueError: R must be symmetric" in err
@@ -135,7 +138,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_finished_loci(tmp_path, options):
     def n_finished():
         return sum(1 for _ in out.rglob("*.npz"))
 
-    args = ("finemap", tmp_path / "loci", "--out", out, *options)
+    args = ("finemap", tmp_path / "loci", "--out", out, "--n-draws", 40, *options)
     with running(*args, printed=printed) as process:
         wait_for(n_finished, process)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does

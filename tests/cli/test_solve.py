@@ -266,7 +266,7 @@ def test_solve_without_k_is_the_evidence(files, capsys):
     np.testing.assert_array_equal(EvidenceResult.load("r.npz").coef, expected.coef)
 
 
-def test_solve_with_k_and_a_diagnosis(files, capsys):
+def test_solve_with_k_and_a_diagnosis(own_time, files, capsys):
     arguments = ("A.npy", "y.npy", "-k", "4", "--time-limit", "0.2", "--seed", "3", "--diagnose")
     code, out, _ = solved(capsys, *arguments, "--json")
     assert code == 0

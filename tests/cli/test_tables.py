@@ -18,6 +18,8 @@ from l0anneal import EvidenceResult, KickResult, SparseProblem, solve
 from l0anneal.cli.app import main
 from l0anneal.engine.warm_up import warm_up
 
+pytestmark = pytest.mark.usefixtures("few_draws", "own_time")
+
 TRUE = {"rooms": 35.0, "garden": -4.0}
 OFFSET = 100.0
 

@@ -19,11 +19,18 @@ from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 from l0anneal.problem import scaled as problem
 
 
+def with_few_draws(test):
+    """Mark a test that compares fits, or their interface, and not their precision."""
+    test = pytest.mark.filterwarnings("ignore:independent chains found different columns")(test)
+    return pytest.mark.usefixtures("few_draws")(test)
+
+
 # scikit-learn's selectors warn when nothing is selected, which is the right answer for some of the
 # checks' random data
 @pytest.mark.filterwarnings("ignore:No features were selected")
 # the check of several targets has 10 rows and 10 columns that all matter, which nobody could find out
 @pytest.mark.filterwarnings("ignore:the search found neither an exact")
+@with_few_draws
 @parametrize_with_checks(
     [
         AnnealedSubsetRegressor(),
@@ -93,6 +100,7 @@ def test_a_clear_signal_is_not_shrunk():
     np.testing.assert_allclose(model.averaged_coef_[TRUE], model.coef_[TRUE], rtol=5e-3)
 
 
+@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_integer_weights_are_repetitions(k, sparse):
@@ -158,6 +166,7 @@ def test_the_best_beside_the_forced_column_not_beside_nothing():
     assert model.support_.tolist() == [0, 2]
 
 
+@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
 @pytest.mark.parametrize("options", [{}, {"alpha": 2.0}, {"fit_intercept": False}])
 def test_sparse_is_dense(k, options):
@@ -218,6 +227,7 @@ def test_in_the_company_of_scikit_learn():
     assert selector.fit(X, y).score(X, y) > 0.9
 
 
+@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 3, "cv"])
 def test_same_seed_same_answer_whatever_came_before(k):
     X, y = make(noise=2.0)
@@ -266,7 +276,7 @@ def test_the_longest_path_can_be_set_and_warns_when_it_is_too_short(monkeypatch)
 
 
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
-def test_a_time_limit_is_passed_on(k):
+def test_a_time_limit_is_passed_on(own_time, k):
     model = AnnealedSubsetRegressor(k, time_limit=1.0, random_state=0).fit(*make())
     np.testing.assert_array_equal(model.support_, TRUE)
 
@@ -319,19 +329,19 @@ def test_bad_data():
 
 
 @pytest.mark.parametrize("choice", ["auto", 5, "bic", "cv"])
-def test_a_time_limit_is_of_the_whole_fit(choice):
+def test_a_time_limit_is_of_the_whole_fit(own_time, choice):
     """Folds, search and probabilities together; loading kernels is not counted."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((100, 150)), rng.standard_normal(100)
     AnnealedSubsetRegressor(choice, random_state=0).fit(X[:, :5], y)  # kernels are ready
-    began = time.perf_counter()
-    AnnealedSubsetRegressor(choice, time_limit=2.0, random_state=0).fit(X, y)
-    # ten times the limit's grace: the machine may be busy, but six runs of 2 s are told apart
-    assert time.perf_counter() - began < 4.0
+    began = time.process_time()
+    AnnealedSubsetRegressor(choice, time_limit=1.0, random_state=0).fit(X, y)
+    # ten times the limit's grace; six runs of a second are told apart
+    assert time.process_time() - began < 2.0
 
 
 @pytest.mark.parametrize("choice", ["auto", 5, "cv"])
-def test_a_fit_with_a_time_limit_replays(choice):
+def test_a_fit_with_a_time_limit_replays(own_time, choice):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((100, 150)), rng.standard_normal(100)
     first = AnnealedSubsetRegressor(choice, time_limit=0.3, n_chains=2, random_state=3).fit(X, y)

@@ -15,14 +15,26 @@ from l0anneal.problem import SparseProblem
 MODULE = sys.modules["l0anneal.finemapping.finemap"]
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    """Return the tables of one undisturbed worker."""
-    folder = tmp_path_factory.mktemp("reference")
-    found = finemap(loci(), store=folder / "tasks", n_jobs=1)
+QUICK = {"n_draws": 40}  # too few for credible sets; for tests that compare runs with each other
+
+
+def undisturbed(folder, **options):
+    found = finemap(loci(), store=folder / "tasks", n_jobs=1, **options)
     assert (found.n_run, found.missing, found.failures) == (3, [], [])
     found.write(folder)
     return tables(folder)
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    """Return the tables of one undisturbed worker that makes as many draws as are needed."""
+    return undisturbed(tmp_path_factory.mktemp("complete"))
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """Return the tables of one undisturbed worker that makes few draws."""
+    return undisturbed(tmp_path_factory.mktemp("reference"), **QUICK)
 
 
 def assert_same_tables(found, reference, tmp_path):
@@ -30,8 +42,8 @@ def assert_same_tables(found, reference, tmp_path):
     assert tables(tmp_path / "again") == reference
 
 
-def test_the_tables_have_a_row_for_each_column_and_each_locus(reference):
-    columns, summary = map(rows, reference)
+def test_the_tables_have_a_row_for_each_column_and_each_locus(complete):
+    columns, summary = map(rows, complete)
     assert [row["column"] for row in columns] == [n for locus in loci() for n in locus.names]
     assert [row["locus"] for row in summary] == [locus.name for locus in loci()]
     for locus, row in zip(loci(), summary):
@@ -50,24 +62,24 @@ def test_the_tables_have_a_row_for_each_column_and_each_locus(reference):
     assert int(summary[1]["n_sets"]) == 1
 
 
-def test_a_locus_is_a_problem_from_summary_statistics(reference):
+def test_a_locus_is_a_problem_from_summary_statistics(complete):
     locus = loci()[1]
     problem = SparseProblem.from_summary(locus.z, locus.R, locus.n)
     seed = MODULE.stream_of(0, f"locus {locus.name}")
     expected = evidence_anneal(problem, random_state=seed).inclusion_probability
-    mine = [row for row in rows(reference[0]) if row["locus"] == locus.name]
+    mine = [row for row in rows(complete[0]) if row["locus"] == locus.name]
     np.testing.assert_allclose([float(r["probability"]) for r in mine], expected, rtol=1e-5)
 
 
 def test_files_give_the_tables_of_arrays(reference, tmp_path):
     for locus in loci():
         save(locus, tmp_path / "loci")
-    found = finemap(tmp_path / "loci", n_jobs=1)
+    found = finemap(tmp_path / "loci", n_jobs=1, **QUICK)
     assert_same_tables(found, reference, tmp_path)
 
 
 def test_the_order_of_loci_orders_the_tables_and_changes_nothing_else(reference, tmp_path):
-    found = finemap(list(reversed(loci())), n_jobs=1)
+    found = finemap(list(reversed(loci())), n_jobs=1, **QUICK)
     expected = sorted(reference[1].splitlines()[1:], reverse=True)
     found.write(tmp_path)
     assert tables(tmp_path)[1].splitlines()[1:] == expected
@@ -76,7 +88,7 @@ def test_the_order_of_loci_orders_the_tables_and_changes_nothing_else(reference,
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_two_workers_give_the_tables_of_one(reference, tmp_path, backend):
     with parallel_config(backend):
-        found = finemap(loci(), n_jobs=2)
+        found = finemap(loci(), n_jobs=2, **QUICK)
     assert_same_tables(found, reference, tmp_path)
 
 
@@ -91,16 +103,16 @@ def test_a_dask_cluster_gives_the_tables_of_one_worker(reference, tmp_path):
         distributed.Client(cluster),
         parallel_config("dask"),
     ):
-        found = finemap(tmp_path / "loci")
+        found = finemap(tmp_path / "loci", **QUICK)
     assert_same_tables(found, reference, tmp_path)
 
 
 def test_shares_together_give_the_same_tables(reference, tmp_path):
-    first = finemap(loci(), store=tmp_path / "tasks", n_jobs=1, shard=(1, 2))
+    first = finemap(loci(), store=tmp_path / "tasks", n_jobs=1, shard=(1, 2), **QUICK)
     assert first.n_run == 2
     assert len(first.missing) == 1
     assert len(list(first.loci())) == 2
-    second = finemap(loci(), store=tmp_path / "tasks", n_jobs=1, shard=(2, 2))
+    second = finemap(loci(), store=tmp_path / "tasks", n_jobs=1, shard=(2, 2), **QUICK)
     assert (second.n_run, second.missing) == (1, [])
     assert_same_tables(second, reference, tmp_path)
 
@@ -116,9 +128,9 @@ def test_an_interruption_keeps_finished_loci(reference, tmp_path, monkeypatch):
 
     monkeypatch.setattr(MODULE, "run_locus", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        finemap(loci(), store=tmp_path / "tasks", n_jobs=1)
+        finemap(loci(), store=tmp_path / "tasks", n_jobs=1, **QUICK)
     monkeypatch.undo()
-    found = finemap(loci(), store=tmp_path / "tasks", n_jobs=1)
+    found = finemap(loci(), store=tmp_path / "tasks", n_jobs=1, **QUICK)
     assert (found.n_run, found.n_skipped) == (2, 1)
     assert_same_tables(found, reference, tmp_path)
 
@@ -126,15 +138,15 @@ def test_an_interruption_keeps_finished_loci(reference, tmp_path, monkeypatch):
 def test_a_locus_is_mapped_again_only_if_its_data_or_the_options_change(tmp_path):
     store = tmp_path / "tasks"
     first = loci(1, 12)[0]
-    assert finemap(first, store=store).n_run == 1
-    assert finemap(first, store=store).n_run == 0
+    assert finemap(first, store=store, **QUICK).n_run == 1
+    assert finemap(first, store=store, **QUICK).n_run == 0
     changed = Locus(first.name, first.R, first.n, z=np.array(first.z) + 1e-6, names=first.names)
-    assert finemap(changed, store=store).n_run == 1
-    assert finemap(first, store=store, coverage=0.9).n_run == 1
-    assert finemap(first, store=store, random_state=1).n_run == 1
-    assert finemap(first, store=store, rho=0.05).n_run == 1
-    assert finemap(first, store=store, n=999).n_run == 1
-    assert finemap(first, store=store).n_run == 0
+    assert finemap(changed, store=store, **QUICK).n_run == 1
+    assert finemap(first, store=store, **QUICK, coverage=0.9).n_run == 1
+    assert finemap(first, store=store, **QUICK, random_state=1).n_run == 1
+    assert finemap(first, store=store, **QUICK, rho=0.05).n_run == 1
+    assert finemap(first, store=store, **QUICK, n=999).n_run == 1
+    assert finemap(first, store=store, **QUICK).n_run == 0
 
 
 def test_columns_that_do_not_fit_are_named_in_the_table():
@@ -145,17 +157,17 @@ def test_columns_that_do_not_fit_are_named_in_the_table():
     # with 400 samples, the flipped sign would be impossible instead of suspicious
     flipped = Locus("flipped", locus.R, 10_000, z=z, names=locus.names)
     assert check_summary(z, locus.R, 10_000).suspicious.tolist() == [j]
-    found = finemap(flipped)
+    found = finemap(flipped, **QUICK)
     assert [row["suspicious"] for row in found.loci()] == [locus.column_names[j]]
     assert "1 loci do not fit" in str(found)
-    unchecked = finemap(flipped, check=False)
+    unchecked = finemap(flipped, check=False, **QUICK)
     assert [row["suspicious"] for row in unchecked.loci()] == [None]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_locus_that_fails_is_reported_and_loses_nothing(reference, tmp_path, n_jobs):
     bad = Locus("bad", np.array([[1.0, 2.0], [2.0, 1.0]]), 400, z=[1.0, 2.0])
-    found = finemap([*loci(), bad], n_jobs=n_jobs)
+    found = finemap([*loci(), bad], n_jobs=n_jobs, **QUICK)
     assert [failure.task.name for failure in found.failures] == ["bad"]
     assert found.missing == ["bad"]
     found.write(tmp_path)
@@ -173,7 +185,7 @@ def test_too_few_draws_leave_probabilities_without_sets(monkeypatch):
         raise ValueError("too few draws: give n_draws")
 
     monkeypatch.setattr(MODULE.EvidenceResult, "credible_sets", refuse)
-    found = finemap(loci(2)[1])
+    found = finemap(loci(2)[1], **QUICK)
     (row,) = found.loci()
     assert (row["n_sets"], row["note"]) == (0, "too few draws: give n_draws")
     assert max(c["probability"] for c in found.columns()) > 0.1

@@ -104,6 +104,11 @@ class Child:
         self._interrupted_at = time.monotonic()
         os.killpg(self._process.pid, signal.SIGINT)
 
+    @property
+    def seconds_since_interrupt(self) -> float:
+        """Time since the last interrupt; nan without one."""
+        return time.monotonic() - self._interrupted_at
+
     def finish(self, timeout: float = 60.0) -> Ended:
         """Wait for the end of the child; fail if it is not there in time."""
         with self._changed:

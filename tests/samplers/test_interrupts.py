@@ -1,5 +1,6 @@
 """Ctrl-C, as a real SIGINT to a real process, in everything that takes long."""
 
+import re
 import signal
 
 import numpy as np
@@ -21,9 +22,10 @@ from l0anneal.problem import scaled
 from l0anneal.samplers.run import Run
 from l0anneal.samplers.tempering.ladder import ReplicaLadder
 
-PRELUDE = """
+PROGRAM = """
 import warnings
 import numpy as np
+from sklearn.linear_model import orthogonal_mp
 from l0anneal import *
 from l0anneal.samplers.run import Run
 
@@ -33,36 +35,37 @@ trap = ensembles.planted(120, 0.6, 0.5, support="fixed", random_state=1).problem
 problem, A, y = instance.problem, instance.A, instance.y
 rng = np.random.default_rng(0)
 signals, atoms = rng.standard_normal((3000, 16)), rng.standard_normal((64, 16))
+unit = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
+original = Run.advance
 
 
-def call(long, **arguments):
-    return {call}
+def of_codes(result):
+    codes, finished = result
+    errors = np.sum((signals - codes @ atoms) ** 2, axis=1)
+    pursuit = orthogonal_mp(unit.T, signals.T, n_nonzero_coefs=4).T
+    pursued = np.sum((signals - pursuit @ unit) ** 2, axis=1)
+    same = np.allclose(errors[~finished], pursued[~finished])
+    return finished.any(), (~finished).any(), same, np.all(errors <= pursued * (1 + 1e-9))
 
 
-call(False)  # compiled
-first_advance = Run.advance
+def interrupted(name, mark, call, options, found):
+    call(False)  # compiled
+
+    def advance(run, *arguments):
+        if mark in str(arguments):
+            Run.advance = original
+            print(f"step of {name}\\n", end="", flush=True)  # one text, as threads may print at once
+        original(run, *arguments)
+
+    Run.advance = advance
+    try:
+        result = call(True, **options)
+    except KeyboardInterrupt:
+        print("end of", name + ":", "raised", flush=True)
+    else:
+        print("end of", name + ":", *found(result), flush=True)
 
 
-def advance(run, *arguments):
-    if "{mark}" in str(arguments):
-        print("step", flush=True)
-        Run.advance = first_advance
-    first_advance(run, *arguments)
-
-
-Run.advance = advance
-"""
-
-RETURN = """
-result = call(True, on_interrupt="return")
-print("returned", {interrupted}, {found}, flush=True)
-"""
-
-RAISE = """
-try:
-    call(True)
-except KeyboardInterrupt:
-    print("raised", flush=True)
 """
 
 ENDLESS = "(10**8 if long else 1)"
@@ -90,81 +93,76 @@ SEARCHES = {
         f"evidence_anneal(problem, noise_variance=1.0, n_draws={ENDLESS}, **arguments)"
     ),
 }
-FITS = {
-    "auto": "'auto', time_limit=1000.0 if long else None",
-    "number": "6, time_limit=1000.0 if long else None",
-    "cv": "'cv', max_nonzero_coefs=40 if long else 2",
+FOUND = (
+    "result.interrupted, result.ended.startswith('interrupted'), np.isfinite(result.energy),"
+    " len(result.summary()) > 50"
+)
+RAISING = ["anneal, threads", "kick_search", "temper", "evidence_anneal"]
+OTHERS = {
+    "path": (
+        "subset_path(A[:, :60], y, 20 if long else 2, cv=60 if long else 2, **arguments)",
+        "result.interrupted, np.all(np.diff(result.energies) <= 0), 'cv' not in result.criteria",
+    ),
+    "codes": (
+        "sparse_encode(signals, atoms, 4, n_kicks=10**4 if long else 0, random_state=0,"
+        " return_finished=True, n_jobs=2, **arguments)",
+        "of_codes(result)",
+    ),
+} | {
+    f"fit, {name}": (
+        f"AnnealedSubsetRegressor({model}, random_state=0, **arguments).fit({data})",
+        "result.interrupted_, np.isfinite(result.predict(A)).all()",
+    )
+    for name, model, data in (
+        ("auto", "'auto', time_limit=1000.0 if long else 0.01", "trap.A, trap.y"),
+        ("number", "6, time_limit=1000.0 if long else 0.01", "A, y"),
+        ("cv", "'cv', max_nonzero_coefs=40 if long else 2", "A, y"),
+    )
 }
 
+RETURN = "{'on_interrupt': 'return'}"
+CASES = {
+    name: ("posterior" if "sampling" in name else "", call, RETURN, f"({FOUND})")
+    for name, call in SEARCHES.items()
+}
+CASES |= {f"{name}, raising": ("", SEARCHES[name], "{}", "['returned']") for name in RAISING}
+CASES |= {name: ("", call, RETURN, f"({found})") for name, (call, found) in OTHERS.items()}
 
-def interrupted(code, mark=""):
-    with child(code.replace("{mark}", mark)) as process:
-        process.wait_for("step", timeout=300)
-        process.interrupt()
+
+@pytest.fixture(scope="module")
+def answers():
+    """Interrupt one call after the other in a child process; return what each printed, and seconds.
+
+    The child is one for all, because starting Python takes longer than the rest.
+    """
+    program = PROGRAM + "".join(
+        f"interrupted({name!r}, {mark!r}, lambda long, **arguments: {call}, {options},"
+        f" lambda result: {found})\n"
+        for name, (mark, call, options, found) in CASES.items()
+    )
+    found = {}
+    with child(program) as process:
+        for name in CASES:
+            process.wait_for(f"step of {name}\n", timeout=300)
+            process.interrupt()
+            process.wait_for(f"end of {name}:", timeout=60)
+            found[name] = process.seconds_since_interrupt
         ended = process.finish(timeout=60)
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 0
-    assert ended.seconds < 10.0  # about half a second, with the end of Python, on a quiet machine
-    return ended.stdout
+    lines = dict(re.findall(r"^end of (.*): (.*)$", ended.stdout, re.M))
+    return {name: (lines[name], seconds) for name, seconds in found.items()}
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_returns_its_best_so_far(name):
-    code = PRELUDE.replace("{call}", SEARCHES[name]) + RETURN
-    code = code.replace(
-        "{interrupted}", "result.interrupted, result.ended.startswith('interrupted')"
-    )
-    code = code.replace("{found}", "np.isfinite(result.energy), len(result.summary()) > 50")
-    mark = "posterior" if "sampling" in name else ""
-    assert "returned True True True True" in interrupted(code, mark)
-
-
-@pytest.mark.parametrize("name", ["anneal, threads", "kick_search", "temper", "evidence_anneal"])
-def test_a_search_raises_by_default(name):
-    assert "raised" in interrupted(PRELUDE.replace("{call}", SEARCHES[name]) + RAISE)
-
-
-def test_a_path_returns_the_sizes_so_far():
-    call = "subset_path(A[:, :60], y, 20 if long else 2, cv=60 if long else 2, **arguments)"
-    code = PRELUDE.replace("{call}", call) + RETURN.replace(
-        "{interrupted}", "result.interrupted"
-    ).replace("{found}", "np.all(np.diff(result.energies) <= 0), 'cv' not in result.criteria")
-    assert "returned True True True" in interrupted(code)
-
-
-@pytest.mark.parametrize("name", FITS)
-def test_a_fit_keeps_its_best_so_far(name):
-    call = f"AnnealedSubsetRegressor({FITS[name]}, random_state=0, **arguments)"
-    if name == "auto":
-        call += ".fit(trap.A, trap.y)"
+@pytest.mark.parametrize("name", CASES)
+def test_ctrl_c_ends_a_call_and_keeps_its_best_so_far(answers, name):
+    answer, seconds = answers[name]
+    if name.endswith("raising"):
+        assert answer == "raised"
     else:
-        call += ".fit(A, y)"
-    code = PRELUDE.replace("{call}", call) + RETURN
-    code = code.replace("{interrupted}", "result.interrupted_").replace(
-        "{found}", "np.isfinite(result.predict(A)).all()"
-    )
-    assert "returned True True" in interrupted(code)
-
-
-def test_unfinished_codes_are_those_of_the_pursuit():
-    call = (
-        "sparse_encode(signals, atoms, 4, n_kicks=10**4 if long else 0, random_state=0,"
-        " return_finished=True, n_jobs=2, **arguments)"
-    )
-    code = (
-        PRELUDE.replace("{call}", call)
-        + """
-codes, finished = call(True, on_interrupt="return")
-error = lambda c: np.sum((signals - c @ atoms) ** 2, axis=1)
-from sklearn.linear_model import orthogonal_mp
-unit = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
-pursuit = orthogonal_mp(unit.T, signals.T, n_nonzero_coefs=4).T
-pursued = np.sum((signals - pursuit @ unit) ** 2, axis=1)
-same = np.allclose(error(codes)[~finished], pursued[~finished])
-print("returned", finished.any(), (~finished).any(), same, np.all(error(codes) <= pursued * (1 + 1e-9)))
-"""
-    )
-    assert "returned True True True True" in interrupted(code)
+        assert set(answer.split()) == {"True"}
+        assert len(answer.split()) >= 2
+    assert seconds < 10.0  # some hundredths on a quiet machine
 
 
 # ---------------------------------------------------------------- at chosen moments, in this process

@@ -40,7 +40,7 @@ def test_it_never_ends_above_where_it_began(noise):
     assert again.energy == long.energy
 
 
-def test_one_seed_one_result(noise, tmp_path):
+def test_one_seed_one_result(own_time, noise, tmp_path):
     first = kick_search(noise, 20, n_kicks=50, n_chains=3, random_state=5)
     threads = kick_search(noise, 20, n_kicks=50, n_chains=3, n_jobs=2, random_state=5)
     np.testing.assert_array_equal(first.chain_supports, threads.chain_supports)

@@ -47,7 +47,7 @@ def test_seeds_threads_and_files(module, problem, tmp_path, capsys):
     assert "restarts     10" in first.summary()
 
 
-def test_a_time_limit_is_used_and_replays(module, problem):
+def test_a_time_limit_is_used_and_replays(own_time, module, problem):
     limited = module.restart_search(problem, 12, time_limit=0.5, random_state=3, n_jobs=2)
     assert limited.ended == "time limit"
     assert limited.seconds > 0.8 * 0.5

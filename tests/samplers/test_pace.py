@@ -122,7 +122,7 @@ def test_an_adaptive_run_replays_and_does_not_depend_on_threads(instance, n_chai
 
 
 @pytest.mark.parametrize("schedule", [None, AdaptiveSchedule(), Schedule.paper(tau=1000)])
-def test_a_time_limited_annealing_replays(instance, schedule):
+def test_a_time_limited_annealing_replays(own_time, instance, schedule):
     first = anneal(instance.problem, 12, schedule, time_limit=0.3, n_chains=2, random_state=3)
     again = anneal(instance.problem, 12, first.schedule, n_chains=2, random_state=3)
     np.testing.assert_array_equal(again.mean_energy, first.mean_energy)
@@ -146,7 +146,7 @@ def test_many_chains_and_no_time_replay(patient):
     np.testing.assert_array_equal(again.chain_supports, first.chain_supports)
 
 
-def test_a_time_limited_population_replays(instance):
+def test_a_time_limited_population_replays(own_time, instance):
     arguments = {"population": 30, "random_state": 3}
     first = population_anneal(instance.problem, 12, time_limit=0.3, **arguments)
     assert first.population <= 30
@@ -157,7 +157,7 @@ def test_a_time_limited_population_replays(instance):
 
 
 @pytest.mark.parametrize("size", [{"n_nonzero": 12}, {"sizes": (10, 12)}])
-def test_a_time_limited_replica_exchange_replays(instance, size):
+def test_a_time_limited_replica_exchange_replays(own_time, instance, size):
     first = temper(instance.problem, time_limit=0.4, random_state=3, **size)
     names = ("n_sweeps", "n_pilot", "n_burn_in", "survey_tau", "n_replicas")
     counts = {name: getattr(first, name) for name in names}
@@ -177,7 +177,7 @@ def test_a_replica_exchange_without_time_for_a_pilot_replays(patient, limit):
     np.testing.assert_array_equal(again.best_supports, first.best_supports)
 
 
-def test_a_time_limited_evidence_replays():
+def test_a_time_limited_evidence_replays(own_time):
     instance = ensembles.planted(100, 0.6, 0.45, support="fixed", random_state=1)  # hopeless
     first = evidence_anneal(instance.problem, time_limit=0.5, random_state=3)
     again = evidence_anneal(instance.problem, schedule=first.schedule, random_state=3)

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from l0anneal import SparseProblem, evidence_anneal
 from l0anneal.samplers.evidence.prior import PARTS, Prior
 
+DRAWS = 4000  # the comparison takes its tolerances from them
 LOG_NOISE = np.linspace(-12.0, 8.0, 201)  # for the sum over T, in units of ⟨y²⟩
 
 
@@ -87,7 +88,7 @@ def compare(result, p, size, log_noise, humps, batches=20):
 def test_one_hump(m, n):
     A, y = instance(m, n)
     problem = SparseProblem(A, y)
-    result = evidence_anneal(problem, slab="one hump", n_draws=6000, random_state=1)
+    result = evidence_anneal(problem, slab="one hump", n_draws=DRAWS, random_state=1)
     expected = by_enumeration(A, y, Prior.of(problem, None, "one hump"))
     error = compare(result, *expected)
     assert np.all(error[:n] < 0.03)
@@ -98,7 +99,7 @@ def test_one_hump(m, n):
 def test_two_humps(slab, m, n):
     A, y = instance(m, n)
     problem = SparseProblem(A, y)
-    result = evidence_anneal(problem, slab=slab, n_draws=6000, random_state=1)
+    result = evidence_anneal(problem, slab=slab, n_draws=DRAWS, random_state=1)
     compare(result, *by_enumeration(A, y, Prior.of(problem, None, slab)))
 
 
@@ -110,7 +111,7 @@ def test_with_knowledge():
     rho = np.array([0.5, 0.01, 0.3, 0.3, 0.0, 0.3, 0.5])
     prior = Prior.of(problem, rho, "one hump")
     result = evidence_anneal(
-        problem, rho=rho, noise_variance=2.0, slab="one hump", n_draws=6000, random_state=1
+        problem, rho=rho, noise_variance=2.0, slab="one hump", n_draws=DRAWS, random_state=1
     )
     compare(result, *by_enumeration(A, y, prior, noise=2.0))
     assert result.inclusion_probability[4] == result.inclusion_probability[6] == 0.0
@@ -123,7 +124,7 @@ def test_groups(noise):
     problem = SparseProblem(A, y)
     groups = ([0, 3], [4, 5, 6])
     result = evidence_anneal(
-        problem, groups=groups, noise_variance=noise, n_draws=6000, random_state=1
+        problem, groups=groups, noise_variance=noise, n_draws=DRAWS, random_state=1
     )
     prior = Prior.of(problem, None, "one hump", tuple(map(np.array, groups)))
     p, *others = by_enumeration(A, y, prior, noise=noise)
@@ -135,7 +136,7 @@ def test_groups(noise):
 def test_fixed_size():
     A, y = instance(12, 7)
     problem = SparseProblem(A, y)
-    result = evidence_anneal(problem, 2, slab="one hump", n_draws=6000, random_state=1)
+    result = evidence_anneal(problem, 2, slab="one hump", n_draws=DRAWS, random_state=1)
     prior = Prior.of(problem, None, "one hump")
     compare(result, *by_enumeration(A, y, prior, sizes=[2]))
 
@@ -143,7 +144,7 @@ def test_fixed_size():
 def test_the_comparison_can_fail():
     A, y = instance(8, 8)
     problem = SparseProblem(A, y)
-    result = evidence_anneal(problem, slab="one hump", n_draws=6000, random_state=1)
+    result = evidence_anneal(problem, slab="one hump", n_draws=DRAWS, random_state=1)
     other = by_enumeration(A, y, Prior.of(problem, (1.0, 1.0), "one hump"))
     with pytest.raises(AssertionError):
         compare(result, *other)

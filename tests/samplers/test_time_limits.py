@@ -94,17 +94,6 @@ def seconds_of(function):
     return time.process_time() - began
 
 
-@pytest.fixture
-def own_time(monkeypatch):
-    """Let runs read processor time, as `seconds_of` does.
-
-    The calls here use one thread and never wait, so that on a quiet machine both clocks tell the same.
-    On a busy one, a run sees a part of the seconds that pass, and what it does after its limit would
-    depend on how large that part is.
-    """
-    monkeypatch.setattr(time, "perf_counter", time.process_time)
-
-
 def holds(prepare, limit, tries=3):
     """Return whether one of a few calls keeps its limit, to a tenth and a fifth of a second.
 

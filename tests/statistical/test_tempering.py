@@ -17,7 +17,7 @@ def test_stationary_law_at_each_temperature(kind):
         SparseProblem(A, y),
         3,
         ladder=mu,
-        n_sweeps=40_000,
+        n_sweeps=20_000,
         n_pilot=100,
         keep_samples=True,
         random_state=1,
@@ -26,10 +26,10 @@ def test_stationary_law_at_each_temperature(kind):
     known, energies = enumerate_supports(A, y, 3)
     energy_of = dict(zip(known, energies))
     for a in range(3):
-        supports = result.samples[::10, a].to_numpy()
+        supports = result.samples[::5, a].to_numpy()
         assert nearly_independent(np.array([energy_of[tuple(s)] for s in supports.tolist()]))
         assert law_p_value(A, y, 3, mu[a], supports) > LEVEL
-    wrong = result.samples[::10, 2].to_numpy()  # control: the law of a temperature 20 % off
+    wrong = result.samples[::5, 2].to_numpy()  # control: the law of a temperature 20 % off
     assert law_p_value(A, y, 3, 1.2 * mu[2], wrong) < 1e-6
     for a in range(3):
         weights = np.exp(-mu[a] * energies)
@@ -93,7 +93,7 @@ def test_a_run_answers_rightly_or_refuses():
     answered = {}
     for n_sweeps in (30, 100, 300, 1000):
         answered[n_sweeps] = 0
-        for seed in range(1000, 1012):
+        for seed in range(1000, 1008):
             result = temper(problem, 4, mu_max=50.0, n_sweeps=n_sweeps, random_state=seed)
             if result.refusals:
                 continue
@@ -102,4 +102,4 @@ def test_a_run_answers_rightly_or_refuses():
             mean = weights @ energies / weights.sum(axis=1)
             assert np.all(np.abs(result.mean_energy - mean) < 4.5 * result.energy_error)
     assert answered[30] == answered[100] == 0
-    assert answered[300] < answered[1000] == 12
+    assert answered[300] < answered[1000] == 8

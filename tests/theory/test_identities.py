@@ -13,7 +13,7 @@ from l0anneal.theory.fixed_temperature import planted_asymptotics
 fixed = settings(
     derandomize=True,
     deadline=None,
-    max_examples=8,
+    max_examples=5,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
