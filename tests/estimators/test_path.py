@@ -15,7 +15,7 @@ from l0anneal import (
 )
 from l0anneal._util.figures import new_figure
 from l0anneal.samplers import path_search
-from l0anneal.samplers.path_search import best_of_every_size
+from l0anneal.samplers.path_search import FIRST_PASS, best_of_every_size
 from l0anneal.samplers.run import Run
 
 
@@ -300,6 +300,8 @@ def test_a_path_with_a_time_limit_replays(cv):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((200, 300)), rng.standard_normal(200)  # takes some seconds
     first = subset_path(X, y, 60, cv=cv, time_limit=0.5, n_jobs=2, random_state=3)
+    if FIRST_PASS in first.steps:
+        pytest.skip("a search had no time to begin, on a very busy machine: nothing to replay")
     again = subset_path(X, y, 60, cv=cv, steps=first.steps, random_state=3)
     assert first.ended == again.ended
     assert first.ended.startswith("time limit")  # on a busy machine, before all sizes were reached
