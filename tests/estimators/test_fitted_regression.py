@@ -285,8 +285,8 @@ def test_cross_validation_with_few_rows_of_positive_weight():
 def test_advice_names_parameters_of_the_regressor(state, limit, monkeypatch):
     sampled = _Fit._sampled
 
-    def doubtful(*arguments):
-        result = sampled(*arguments)
+    def doubtful(*arguments, **options):
+        result = sampled(*arguments, **options)
         object.__setattr__(result, "state", state)
         return result
 
