@@ -1,6 +1,7 @@
 """The commands ``solve`` and ``anneal``, and what Ctrl-C does to every command."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -174,7 +175,7 @@ def test_unknown_format(files, capsys):
     ("command", "shown"),
     [
         ("anneal A.npy y.npy -k 4 --tau 1000000 --schedule paper", "ε ="),
-        ("solve A.npy y.npy -k 3 --time-limit 600", "kick [00:01"),
+        ("solve A.npy y.npy -k 3 --time-limit 600", re.compile(r"[1-9]\d*kick \[")),
         ("solve hard.npy z.npy --time-limit 600", "columns"),
     ],
 )

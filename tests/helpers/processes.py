@@ -11,6 +11,7 @@ machine. Deadlines only catch a child that hangs.
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,8 +86,8 @@ class Child:
         """Whether the child itself is alive; processes that it started may outlive it."""
         return self._process.returncode is None
 
-    def wait_for(self, text: str, timeout: float = 120.0) -> None:
-        """Wait until ``text`` stands in stdout or stderr; fail if the child ends without it."""
+    def wait_for(self, text: str | re.Pattern[str], timeout: float = 120.0) -> None:
+        """Wait until ``text``, or a match, is in stdout or stderr; fail if the child ends without it."""
         with self._changed:
             self._changed.wait_for(lambda: self._has(text) or not self.running, timeout)
             if self._has(text):
@@ -128,8 +129,10 @@ class Child:
             self._changed.wait_for(lambda: not self.running)
         self._join_readers()
 
-    def _has(self, text: str) -> bool:
-        return text in self.stdout or text in self.stderr
+    def _has(self, text: str | re.Pattern[str]) -> bool:
+        if isinstance(text, str):
+            return text in self.stdout or text in self.stderr
+        return any(text.search(printed) for printed in (self.stdout, self.stderr))
 
     def _read(self, name: str) -> None:
         with getattr(self._process, name) as stream:
