@@ -20,6 +20,7 @@ from l0anneal.problem.admissibility import PIVOT
 SAMPLES, SAMPLES_OF_CONTROL = 10_000, 20_000
 CASES = [("gaussian", 0.0), ("gaussian", 3.0), ("duplicates", 0.7)]
 CASES += [("correlated", 1.0), ("low rank", 1.5), ("badly scaled", 2.0)]
+CASES += [pytest.param("gaussian", 0.5, marks=pytest.mark.slow)]
 
 
 def sample(move, problem, k, mu, n_samples, thin, seed):

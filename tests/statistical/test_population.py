@@ -14,6 +14,7 @@ from l0anneal.samplers.run import Run
 from l0anneal.theory import ReplicaSymmetric
 
 CASES = [("gaussian", 3.0), ("duplicates", 0.7), ("low rank", 1.5)]
+CASES += [pytest.param("correlated", 1.0, marks=pytest.mark.slow)]
 
 
 def cooled(A, y, k, mu, size=100_000):
