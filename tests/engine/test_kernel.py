@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import l0anneal
+from helpers.kernels import from_python
 from l0anneal.engine import kernel as kernel_module
 from l0anneal.engine.kernel import digest, has_nrt_option, kernel, loop, source_files
 from l0anneal.engine.tableau import refresh
@@ -140,7 +141,7 @@ def test_a_numba_without_the_option_gives_the_same_numbers(compile_afresh, monke
     monkeypatch.setattr(kernel_module, "has_nrt_option", lambda: False)
     fallback = loop(small_kernel())
     np.testing.assert_array_equal(run(fallback), expected)
-    np.testing.assert_array_equal(run(kernel_module.inlined(small_kernel())), expected)
+    np.testing.assert_array_equal(run(from_python(kernel_module.inlined(small_kernel()))), expected)
     assert "_nrt" not in fallback.targetoptions
     assert counts_references(fallback)
 
@@ -186,3 +187,62 @@ def test_a_whole_chain_without_the_option_gives_the_same_bits(tmp_path):
     ]
     assert digests[0] == digests[1]
     assert len(digests[0]) > 60
+
+
+def test_an_inner_function_is_for_kernels_only(compile_afresh):
+    inner = kernel_module.inner(small_kernel())
+    with pytest.raises(TypeError, match="calls from kernels only"):
+        run(inner)
+    expected = run(kernel(small_kernel()))
+    np.testing.assert_array_equal(run(from_python(inner)), expected)
+    with pytest.raises(TypeError, match="calls from kernels only"):
+        run(inner)  # also when it has been compiled
+
+
+SEPARATE = """
+import sys
+import numpy as np
+from numba import float64
+from l0anneal.engine import kernel
+if sys.argv[1] == "without":
+    kernel.has_user_functions = lambda context: False
+
+@kernel.separate(float64[::1])
+def triple(x):
+    for i in range(x.size):
+        x[i] *= 3.0
+    return x.size
+
+@kernel.inner
+def twice(x):
+    return triple(x) + triple(x)
+
+@kernel.kernel
+def outer(x):
+    return twice(x)
+
+x = np.ones(4)
+assert outer(x) == 8 and (x == 9.0).all()
+y = np.ones(4, dtype=np.float32)
+assert triple(y) == 4 and (y == 3.0).all()
+print(sum(outer.stats.cache_hits.values()), sum(triple.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.parametrize("option", ["with", "without"])
+def test_a_separate_function_is_found_by_kernels_from_the_cache(option, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SEPARATE, encoding="utf-8")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    hits = [
+        subprocess.run(
+            [sys.executable, script, option],
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    # called by its address, the function itself is loaded as well, besides its other signature
+    assert hits == [["0", "0"], ["1", "2" if option == "with" else "1"]]

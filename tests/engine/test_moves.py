@@ -5,17 +5,27 @@ import itertools
 import numpy as np
 import pytest
 
+from helpers.kernels import from_python
 from helpers.reference import admissible, off_span, qr_energy, random_problem
 from helpers.results import assert_same
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
+from l0anneal.engine import tableau
 from l0anneal.engine.kernel_choice import KERNELS, MOVES
-from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange, delta_exchange
+from l0anneal.engine.moves import row
+from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange
+from l0anneal.engine.moves.multi_flip import delta_exchange as _delta_exchange
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
-from l0anneal.engine.moves.row import joins_easily, slot_terms, swap_row
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import CAREFUL, SINGULARITY, delta_swap, drift
+from l0anneal.engine.tableau import CAREFUL, SINGULARITY, drift
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
+
+exchange = from_python(_exchange)
+delta_exchange = from_python(_delta_exchange)
+joins_easily = from_python(row.joins_easily)
+slot_terms = from_python(row.slot_terms)
+swap_row = from_python(row.swap_row)
+delta_swap = from_python(tableau.delta_swap)
 
 SHORT = Schedule.geometric(0.1, 1e3, n=30, tau=3)
 
@@ -71,7 +81,7 @@ def test_the_energy_of_a_multiple_exchange_is_that_of_qr(kind, n):
         before, after = t.inside.copy(), t.inside.copy()
         after[slots] = t.outside[outs]
         delta = delta_exchange(t, slots, outs, scratch) * workspace.problem.unit_energy
-        made[trial] = _exchange(t, slots, outs)
+        made[trial] = exchange(t, slots, outs)
         assert made[trial] == admissible(A, after)
         assert sorted(t.inside) == sorted(after if made[trial] else before)
         energy = qr_energy(A, y, t.inside)
@@ -95,10 +105,10 @@ def test_an_exchange_of_several_pairs_to_a_near_singular_support_is_refused():
     for pair in ([0, 4], [0, 5]):
         outs = np.array([position[j] for j in pair])
         assert np.isinf(delta_exchange(t, slots, outs, np.empty((4, 3, 2))))
-        assert _exchange(t, slots, outs) == 0
+        assert exchange(t, slots, outs) == 0
         assert workspace.support.tolist() == [1, 2]
         assert workspace.energy == pytest.approx(qr_energy(A, y, [1, 2]), rel=1e-12)
-    assert _exchange(t, slots, np.array([position[0], position[3]])) == 1
+    assert exchange(t, slots, np.array([position[0], position[3]])) == 1
     assert workspace.support.tolist() == [0, 3]
 
 

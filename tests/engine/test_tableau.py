@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from helpers.kernels import from_python
 from helpers.reference import qr_energy
 from l0anneal import SparseProblem, ensembles
+from l0anneal.engine import tableau
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.tableau import (
     DEFECT,
@@ -13,11 +15,12 @@ from l0anneal.engine.tableau import (
     MOVES_AT_LEAST,
     MOVES_PER_COLUMN,
     REFRESHES,
-    delta_swap,
     drift,
-    refresh_due,
 )
 from l0anneal.engine.workspace import Workspace
+
+delta_swap = from_python(tableau.delta_swap)
+refresh_due = from_python(tableau.refresh_due)
 
 
 def test_the_tableau_is_refreshed_by_the_rule():

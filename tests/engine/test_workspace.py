@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
+from helpers.kernels import from_python
 from helpers.reference import qr_energy, random_problem
 from l0anneal import SparseProblem, ensembles
+from l0anneal.engine import tableau
 from l0anneal.engine.kernel_choice import KERNELS
 from l0anneal.engine.moves.protocol import SPARE_ROWS, is_direct, new_tally
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import STALE, delta_swap, drift
+from l0anneal.engine.tableau import STALE, drift
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
+
+delta_swap = from_python(tableau.delta_swap)
 
 
 @pytest.fixture

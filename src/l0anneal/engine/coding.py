@@ -23,20 +23,25 @@ equal supports.
 import math
 
 import numpy as np
+from numba import boolean, float64, int64, uint64
 
 from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel, separate
 from l0anneal.engine.pivots import add, swap
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import (
     ENERGY,
     MOVES,
     SIZE,
+    TABLEAU,
+    copy_row,
     copy_tableau,
     refresh,
     refresh_due,
 )
 from l0anneal.problem.admissibility import PIVOT
+
+_VECTOR, _MATRIX = float64[::1], float64[:, ::1]
 
 __all__ = ["encode", "sizes_of_pursuit"]
 
@@ -68,19 +73,20 @@ def _seed(state, key, y):
         state[i] = _mix(word) ^ key[i]
 
 
-@kernel
+@inner
 def _restart(t):
     """Reset the tableau to the empty support for the present ``t.b``."""
     t.counts[SIZE] = 0
     t.counts[MOVES] = 0
-    t.values[:] = 0.0
-    t.r[:] = t.b
-    t.gamma[:] = t.diag
+    for i in range(t.values.size):
+        t.values[i] = 0.0
     for j in range(t.b.size):
+        t.r[j] = t.b[j]
+        t.gamma[j] = t.diag[j]
         t.outside[j] = j
 
 
-@kernel
+@separate(TABLEAU, _MATRIX, _VECTOR, _VECTOR)
 def _begin(t, atoms, signal, y):
     """Write the signal of unit norm to y, and reset the tableau to the empty support for it.
 
@@ -92,9 +98,11 @@ def _begin(t, atoms, signal, y):
         largest = max(largest, abs(signal[m]))
     if largest == 0.0:
         return largest, 0.0, 0.0
-    y[:] = signal / largest + 0.0  # −0 becomes 0: equal signals have equal bits
+    for m in range(y.size):
+        y[m] = signal[m] / largest + 0.0  # −0 becomes 0: equal signals have equal bits
     length = math.sqrt(dot(y, y))
-    y /= length
+    for m in range(y.size):
+        y[m] /= length
     reach = 0.0
     for j in range(t.b.size):
         t.b[j] = dot(atoms[j], y)
@@ -103,18 +111,20 @@ def _begin(t, atoms, signal, y):
         return largest, length, 0.0
     # the unit of energy is what the atoms can reach of the signal, as in `SparseProblem`
     reach = min(reach, 1.0)
-    t.b[:] /= math.sqrt(reach)
+    for j in range(t.b.size):
+        t.b[j] /= math.sqrt(reach)
     _restart(t)
     return largest, length, reach
 
 
-@kernel
+@separate(TABLEAU, int64, float64, boolean[::1])
 def _pursue(t, n_nonzero, enough, barred):
     """Run orthogonal matching pursuit to a number of columns or to an energy.
 
     Returns False if it skipped a nearly dependent column.
     """
-    barred[:] = False
+    for j in range(barred.size):
+        barred[j] = False
     straight = True
     while t.counts[SIZE] < n_nonzero and t.values[ENERGY] > enough:
         most = NOTHING
@@ -133,7 +143,7 @@ def _pursue(t, n_nonzero, enough, barred):
     return straight
 
 
-@kernel
+@inner
 def _best_for_slot(W, gamma, r, diag, outside, k, freed, x_k):
     """Return the outside position that gains most in slot k, and its r'²/γ' (see `pivots`)."""
     most = 0.0
@@ -150,7 +160,7 @@ def _best_for_slot(W, gamma, r, diag, outside, k, freed, x_k):
     return chosen, most
 
 
-@kernel
+@separate(TABLEAU, int64)
 def _descend(t, first):
     """Give each slot in turn its best column, starting at slot ``first``, until no slot gains.
 
@@ -179,7 +189,7 @@ def _descend(t, first):
     return True
 
 
-@kernel
+@inner
 def _kick(t, state):
     """Exchange random pairs; return False if the support became singular."""
     n_inside = t.counts[SIZE]
@@ -190,7 +200,7 @@ def _kick(t, state):
     return True
 
 
-@kernel
+@separate(TABLEAU, TABLEAU, int64, uint64[::1])
 def _search(t, best, n_kicks, state):
     """Descend, then kick and descend ``n_kicks`` times; ``best`` ends with the best support."""
     copy_tableau(t, best)
@@ -204,7 +214,7 @@ def _search(t, best, n_kicks, state):
             sound = _kick(t, state) and _descend(t, below(state, t.counts[SIZE]))
 
 
-@kernel
+@separate(TABLEAU, _MATRIX, _VECTOR, int64[::1], _VECTOR, _MATRIX, _VECTOR)
 def _refit(t, atoms, y, support, x, L, residual):
     """Solve least squares on ``support`` into x; return ‖y − Ax‖², infinite for dependent columns.
 
@@ -219,8 +229,9 @@ def _refit(t, atoms, y, support, x, L, residual):
         if pivot <= 1e-14:
             return np.inf
         L[i, i] = 1.0 / math.sqrt(pivot)  # the diagonal holds reciprocals
-    residual[:] = y
-    x[:n] = 0.0
+    copy_row(y, residual)
+    for i in range(n):
+        x[i] = 0.0
     step = np.empty(n)
     for _ in range(3):
         for i in range(n):
@@ -229,7 +240,7 @@ def _refit(t, atoms, y, support, x, L, residual):
             step[i] *= L[i, i]
             for j in range(i):
                 step[j] -= L[i, j] * step[i]
-        residual[:] = y
+        copy_row(y, residual)
         for i in range(n):
             x[i] += step[i]
             for m in range(residual.size):
@@ -237,15 +248,16 @@ def _refit(t, atoms, y, support, x, L, residual):
     return dot(residual, residual)
 
 
-@kernel
+@separate(TABLEAU, _MATRIX, _VECTOR, int64[::1], _VECTOR, _MATRIX, _VECTOR, boolean[::1])
 def _pursue_plainly(t, atoms, y, support, x, L, residual, marks):
     """Run orthogonal matching pursuit with any column that is independent in floating point.
 
     This is for signals whose pursuit includes columns that the tableau refuses. Returns the number of
     columns chosen.
     """
-    marks[:] = False
-    residual[:] = y
+    for j in range(marks.size):
+        marks[j] = False
+    copy_row(y, residual)
     for n in range(support.size):
         most = NOTHING
         chosen = -1
@@ -303,16 +315,16 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes, erro
         straight = _pursue(t, n_nonzero, -np.inf, marks)
         size = t.counts[SIZE]
         size_first = size
-        first[:size] = t.inside[:size]
+        copy_row(t.inside[:size], first)
         begun = t.values[ENERGY]
         lowest = begun
         if n_kicks >= 0 and 0 < size < n_atoms and 0.5 / reach + begun > RESOLUTION:
             _seed(state, key, y)
             _search(t, spare, n_kicks, state)
             lowest = spare.values[ENERGY]
-            best[:size] = spare.inside[:size]
+            copy_row(spare.inside[:size], best)
         else:
-            best[:size] = first[:size]
+            copy_row(first[:size], best)
         error = _refit(t, atoms, y, best[:size], x, L, residual)
         if not straight or lowest > begun - CLEAR:
             # the support of the pursuit may be better, by less than the tableau can resolve
@@ -322,8 +334,8 @@ def encode(t, spare, atoms, norms, signals, n_nonzero, n_kicks, key, codes, erro
             if error_first < error:
                 error = error_first
                 size = size_first
-                best[:size] = first[:size]
-                x[:size] = x_first[:size]
+                copy_row(first[:size], best)
+                copy_row(x_first[:size], x)
         errors[i] = error
         for m in range(size):
             codes[i, best[m]] = x[m] * length * (largest / norms[best[m]])

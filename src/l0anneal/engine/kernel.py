@@ -1,19 +1,36 @@
 """Decorators that compile kernels: cached on disk, and run without the GIL.
 
 Kernels are compiled without ``fastmath``, so that the order of summation is fixed (see `dot`).
+
+Numba copies the code of a kernel into each kernel that calls it, directly or not, and compiles it there
+again. The large functions that most moves need, such as the pivots, are therefore `separate`: compiled
+once, and called by their address.
 """
 
+import copy
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
 from l0anneal.problem import admissibility
 
-__all__ = ["digest", "has_nrt_option", "inlined", "kernel", "loop", "source_files"]
+__all__ = [
+    "digest",
+    "has_nrt_option",
+    "has_user_functions",
+    "inlined",
+    "inner",
+    "kernel",
+    "loop",
+    "separate",
+    "source_files",
+]
 
 
 def source_files() -> list[Path]:
@@ -36,9 +53,23 @@ def has_nrt_option() -> bool:
     return hasattr(cpu_target.options, "_nrt")
 
 
+def has_user_functions(context: Any) -> bool:
+    """Whether this version of Numba lets one say how kernels call a compiled function."""
+    return all(hasattr(context, f"{verb}_user_function") for verb in ("insert", "remove"))
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile ``function`` on its first call, or load it from the cache."""
     return _compile(function)
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call.
+
+    A call from Python must be able to unpack a tableau of sixteen arrays, and the code for that takes
+    longer to compile than most of these functions. Without it, a call from Python is a `TypeError`.
+    """
+    return _compile(function, no_cpython_wrapper=True)
 
 
 def loop(function: Callable[..., Any]) -> Any:
@@ -60,7 +91,68 @@ def inlined(function: Callable[..., Any]) -> Any:
     This is for functions that are called once per proposal, where passing the sixteen arrays of a
     tableau takes longer than using them.
     """
-    return _compile(function, counts_references=False, forceinline=True)
+    return _compile(function, counts_references=False, forceinline=True, no_cpython_wrapper=True)
+
+
+def separate(*argument_types: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function once, so that kernels call it instead of containing a copy of it.
+
+    The call takes some ten nanoseconds, so this is for functions that do much more, or are rarely
+    called. Calls with other types of arguments than ``argument_types`` are compiled as for `kernel`, and
+    so are all calls where Numba does not have the methods that this needs.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = _compile(function)
+        if not has_user_functions(dispatcher.targetctx):
+            return dispatcher
+        compile_as_kernel = dispatcher.compile
+        symbol = f"l0anneal.{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
+
+        def compile_separately(signature: Any) -> Any:
+            known = len(dispatcher.overloads)
+            entry_point = compile_as_kernel(signature)
+            if len(dispatcher.overloads) > known and argument_types in dispatcher.overloads:
+                compiled = dispatcher.overloads[argument_types]
+                if compiled.entry_point is entry_point:
+                    _call_by_address(dispatcher.targetctx, compiled, symbol)
+            return entry_point
+
+        dispatcher.compile = compile_separately
+        dispatcher.argument_types = argument_types
+        return dispatcher
+
+    return decorate
+
+
+def _call_by_address(context: Any, compiled: Any, symbol: str) -> None:
+    """Let kernels that call the function ``compiled`` refer to it as ``symbol``.
+
+    Numba's own name for the function differs from process to process, and could not be found by a
+    kernel that is loaded from the cache.
+    """
+    address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    llvmlite.binding.add_symbol(symbol, address)
+    description = copy.copy(compiled.fndesc)
+    description.mangled_name = symbol
+    context.remove_user_function(compiled.entry_point)
+    context.insert_user_function(compiled.entry_point, description, ())
+
+
+def _called(function: Callable[..., Any], seen: set[Any]) -> Iterator[Any]:
+    """Yield the kernels that are called by ``function``, or by those that it calls."""
+    for name in function.__code__.co_names:
+        other = function.__globals__.get(name)
+        if isinstance(other, Dispatcher) and other not in seen:
+            seen.add(other)
+            yield other
+            yield from _called(other.py_func, seen)
+
+
+def _refuse(*arguments: Any, **named: Any) -> None:
+    raise TypeError(
+        "this function was compiled for calls from kernels only (see engine.kernel.inner)"
+    )
 
 
 def _compile(
@@ -70,4 +162,19 @@ def _compile(
     if has_nrt_option():
         # set for every kernel, because a kernel without a value of its own takes its caller's
         options["_nrt"] = counts_references
-    return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    options["no_cfunc_wrapper"] = True
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    if "no_cpython_wrapper" in options:
+        dispatcher._insert = lambda *_: None  # else Python would find it, and crash
+        dispatcher._compile_for_args = _refuse
+    compile_or_load = dispatcher.compile
+
+    def compile_after_callees(signature: Any) -> Any:
+        # The symbols of separate functions must be there before a kernel that refers to them is loaded.
+        for other in _called(function, set()):
+            if hasattr(other, "argument_types"):
+                other.compile(other.argument_types)
+        return compile_or_load(signature)
+
+    dispatcher.compile = compile_after_callees
+    return dispatcher

@@ -11,14 +11,18 @@ outside column l change as follows:
 U and x of the support change by the two rank-one steps of the paper's matrix-inversion formula.
 """
 
+from numba import int64
+
 from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, separate
 from l0anneal.engine.tableau import (
     ENERGY,
     MOVES,
     SINGULARITY,
     SIZE,
+    TABLEAU,
     careful_swap,
+    copy_row,
     gram_row,
     inverse_row,
     is_near_singular,
@@ -40,7 +44,7 @@ __all__ = [
 ]
 
 
-@kernel
+@inner
 def prepare_swap(t, k, j, gamma, freed, u, v):
     """Test whether column j may enter slot k, and change v into its regression on S without slot k.
 
@@ -61,7 +65,7 @@ def prepare_swap(t, k, j, gamma, freed, u, v):
     return largest if largest * PIVOT < 1.0 else -1.0
 
 
-@kernel
+@inner
 def swap_inverse(t, k, u, v, freed, inverse, r):
     """Update U and x for an exchange."""
     n_inside = u.size
@@ -81,7 +85,7 @@ def swap_inverse(t, k, u, v, freed, inverse, r):
     t.x[k] = r * inverse
 
 
-@kernel
+@inner
 def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_new):
     """Update W, γ and r of the outside columns, where a run spends nearly all of its time.
 
@@ -101,7 +105,7 @@ def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_
         r[l] += s * x_k - q * r_new
 
 
-@kernel
+@separate(TABLEAU, int64, int64)
 def swap(t, k, p):
     """Exchange the column in slot k for outside column p; the former takes outside position p.
 
@@ -123,7 +127,7 @@ def swap(t, k, p):
             delta, _, gamma, r = careful_swap(t, k, j, t.W[p, :n_inside])
         u = inverse_row(t, k)
         v = t.work[2, :n_inside]
-        v[:] = t.W[p, :n_inside]
+        copy_row(t.W[p, :n_inside], v)
         singularity = prepare_swap(t, k, j, gamma, freed, u, v)
         if singularity < 0.0:
             return False
@@ -155,7 +159,7 @@ def swap(t, k, p):
     return True
 
 
-@kernel
+@inner
 def singularity_with(t, j, v, inverse):
     """Return the largest U_mm G_mm after adding column j, with regression v and 1/γ = ``inverse``."""
     largest = t.diag[j] * inverse
@@ -164,7 +168,7 @@ def singularity_with(t, j, v, inverse):
     return largest
 
 
-@kernel
+@inner
 def add_inverse(t, j, v, inverse, r):
     """Update U, x and the slots for the addition of column j."""
     n_inside = t.counts[SIZE]
@@ -181,7 +185,7 @@ def add_inverse(t, j, v, inverse, r):
     t.counts[SIZE] += 1
 
 
-@kernel
+@inner
 def remove_inverse(t, k, u, freed):
     """Update U, x and the slots for the removal of slot k; the last slot's column moves to slot k."""
     last = t.counts[SIZE] - 1
@@ -205,7 +209,7 @@ def remove_inverse(t, k, u, freed):
         t.values[SINGULARITY] = max(t.values[SINGULARITY], t.U[m, m] * t.diag[t.inside[m]])
 
 
-@kernel
+@separate(TABLEAU, int64)
 def add(t, p):
     """Add outside column p in a new last slot; the last outside column takes position p.
 
@@ -220,7 +224,7 @@ def add(t, p):
             return False
         inverse = 1.0 / gamma
         v = t.work[2, :n_inside]
-        v[:] = t.W[p, :n_inside]
+        copy_row(t.W[p, :n_inside], v)
         singularity = singularity_with(t, j, v, inverse)
         if singularity * PIVOT >= 1.0:
             return False
@@ -244,7 +248,7 @@ def add(t, p):
         t.r[l] -= q * r
 
     last = n_outside - 1
-    t.W[p, : n_inside + 1] = t.W[last, : n_inside + 1]
+    copy_row(t.W[last, : n_inside + 1], t.W[p])
     t.gamma[p] = t.gamma[last]
     t.r[p] = t.r[last]
     t.outside[p] = t.outside[last]
@@ -254,7 +258,7 @@ def add(t, p):
     return True
 
 
-@kernel
+@separate(TABLEAU, int64)
 def remove(t, k):
     """Remove the column in slot k to the last outside position; the last slot's column moves to k."""
     n_inside = t.counts[SIZE]

@@ -7,7 +7,7 @@ the number of replicas.
 
 import numpy as np
 
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.pair_flip import pair_flip
 from l0anneal.engine.moves.pair_flip_direct import pair_flip_direct
 from l0anneal.engine.moves.protocol import (
@@ -21,12 +21,23 @@ from l0anneal.engine.moves.protocol import (
     SLOT,
 )
 from l0anneal.engine.rng import below
-from l0anneal.engine.tableau import ENERGY, SIZE, STALE, refresh, refresh_inverse
+from l0anneal.engine.tableau import ENERGY, SIZE, STALE, copy_row, refresh, refresh_inverse
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["draw", "settle", "walk"]
 
 TRIES = 1000  # draws of one uniform support before `draw` gives up
+
+
+@inner
+def _copy_sorted(columns, target):
+    """Copy columns to ``target`` in increasing order, by insertion."""
+    for m in range(columns.size):
+        n = m
+        while n > 0 and target[n - 1] > columns[m]:
+            target[n] = target[n - 1]
+            n -= 1
+        target[n] = columns[m]
 
 
 @kernel
@@ -37,7 +48,7 @@ def settle(t, support, direct):
     """
     n_inside = support.size
     t.counts[SIZE] = n_inside
-    t.inside[:n_inside] = support
+    copy_row(support, t.inside)
     outside = 0
     m = 0
     for j in range(t.b.size):
@@ -74,7 +85,7 @@ def draw(t, supports, states, direct, at):
             for m in range(n_inside):
                 l = m + below(states[i], n_columns - m)
                 order[m], order[l] = order[l], order[m]
-            supports[i] = np.sort(order[:n_inside])
+            _copy_sorted(order[:n_inside], supports[i])
             at[1] = 1
             at[2] += 1
             at[3] += 1
@@ -110,10 +121,10 @@ def walk(t, supports, states, mu, n_sweeps, chunk, direct, lasts, means, tally, 
             if outcome != DONE:
                 return outcome
             at[1] = 1
-            at[2:] = 0
+            at[2 + PROPOSED] = at[2 + ACCEPTED] = 0
             at[2 + SLOT] = at[2 + OUTSIDE] = -1
             means[i] = 0.0
-        own[:] = at[2:]
+        copy_row(at[2:], own)
         before = own[PROPOSED] // t.b.size
         here = min(stop, own[PROPOSED] + chunk)
         if direct:
@@ -122,12 +133,12 @@ def walk(t, supports, states, mu, n_sweeps, chunk, direct, lasts, means, tally, 
             outcome = pair_flip(t, states[i], mu, here, series, own)
         for sweep in range(before, own[PROPOSED] // t.b.size):
             means[i] += series[sweep] / n_sweeps
-        at[2:] = own
+        copy_row(own, at[2:])
         if outcome != DONE:
             return outcome
         if own[PROPOSED] < stop:
             return PAUSED
-        supports[i] = np.sort(t.inside[: t.counts[SIZE]])
+        _copy_sorted(t.inside[: t.counts[SIZE]], supports[i])
         lasts[i] = t.values[ENERGY]
         tally[PROPOSED] += own[PROPOSED]
         tally[ACCEPTED] += own[ACCEPTED]

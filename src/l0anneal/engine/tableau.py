@@ -45,13 +45,15 @@ near-singular, `careful_swap` computes the change of the energy in O(K²), from 
 quadratic in that of the tableau.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64, typeof
 from numpy.typing import NDArray
 
 from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import inlined, kernel
+from l0anneal.engine.kernel import inlined, inner, separate
 from l0anneal.problem.admissibility import PIVOT
 
 CAREFUL = 1e-3
@@ -119,61 +121,88 @@ def empty_tableau(
     )
 
 
-@kernel
+# the type of all tableaus, for functions that are compiled separately
+TABLEAU = typeof(
+    empty_tableau(
+        np.empty((1, 1)),
+        np.empty(1, dtype=np.int64),
+        np.empty((1, 1)),
+        np.empty(1),
+        np.empty(1),
+        capacity=1,
+    )
+)
+
+
+@inner
+def copy_row(source, target):
+    """Copy ``source`` to the beginning of ``target``.
+
+    Numba's slice assignment does the same, but brings its error messages, and the functions on strings
+    that make them, into each kernel.
+    """
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@separate(TABLEAU, TABLEAU)
 def copy_tableau(source, target):
     """Copy the support-dependent part of one tableau into another of the same problem.
 
     This is faster than a refresh. The two tableaus share the rows of the Gram matrix and the record of
     their use, which are not copied.
     """
-    target.inside[:] = source.inside
-    target.outside[:] = source.outside
-    target.U[:] = source.U
-    target.W[:] = source.W
-    target.x[:] = source.x
-    target.r[:] = source.r
-    target.gamma[:] = source.gamma
+    n_inside = source.counts[SIZE]
+    for m in range(n_inside):
+        target.inside[m] = source.inside[m]
+        target.x[m] = source.x[m]
+        for n in range(m + 1):
+            target.U[m, n] = source.U[m, n]
+    for l in range(source.b.size - n_inside):
+        target.outside[l] = source.outside[l]
+        target.r[l] = source.r[l]
+        target.gamma[l] = source.gamma[l]
+        copy_row(source.W[l, :n_inside], target.W[l])
     clock = max(source.counts[CLOCK], target.counts[CLOCK])
-    target.counts[:] = source.counts
+    for i in range(source.counts.size):
+        target.counts[i] = source.counts[i]
     target.counts[CLOCK] = clock
-    target.values[:] = source.values
+    copy_row(source.values, target.values)
 
 
-@kernel
+@inner
 def inverse_row(t, k):
     """Copy row k of U, of which only the lower triangle is kept, into scratch, and return it."""
     n_inside = t.counts[SIZE]
     u = t.work[1, :n_inside]
-    u[: k + 1] = t.U[k, : k + 1]
+    copy_row(t.U[k, : k + 1], u)
     for m in range(k + 1, n_inside):
         u[m] = t.U[m, k]
     return u
 
 
-@kernel
+@inner
 def _support_gram(t):
     """Return G_SS, from the rows of G if all of them are held, else from the columns."""
     n_inside = t.counts[SIZE]
     there = True
     for m in range(n_inside):
         there = there and t.row_of[t.inside[m]] >= 0
-    if there:
-        G = np.empty((n_inside, n_inside))
-        for m in range(n_inside):
+    G = np.empty((n_inside, n_inside))
+    for m in range(n_inside):
+        if there:
             row = t.gram[t.row_of[t.inside[m]]]
             for n in range(n_inside):
                 G[m, n] = row[t.inside[n]]
-    else:
-        chosen = np.empty((n_inside, t.columns.shape[1]))
-        for m in range(n_inside):
-            chosen[m] = t.columns[t.inside[m]]
-        G = np.dot(chosen, chosen.T)
-    for m in range(n_inside):
+        else:
+            column = t.columns[t.inside[m]]
+            for n in range(m):
+                G[m, n] = G[n, m] = dot(column, t.columns[t.inside[n]])
         G[m, m] = t.diag[t.inside[m]]
     return G
 
 
-@kernel
+@separate(TABLEAU, int64, int64, float64[::1])
 def careful_swap(t, k, j, w_j):
     """Compute the energy change when column j takes slot k, accurately for near-singular supports.
 
@@ -188,10 +217,10 @@ def careful_swap(t, k, j, w_j):
     G = _support_gram(t)
     u = inverse_row(t, k)
     freed = 1.0 / u[k]
-    a = -freed * u
-    a[k] = 0.0
-    v = w_j + w_j[k] * a
-    v[k] = 0.0
+    a, v = np.empty(n_inside), np.empty(n_inside)
+    for m in range(n_inside):
+        a[m] = -freed * u[m] if m != k else 0.0
+        v[m] = w_j[m] + w_j[k] * a[m] if m != k else 0.0
     leaving = t.diag[i]
     entering = t.diag[j]
     r_i = t.b[i]
@@ -217,13 +246,13 @@ def careful_swap(t, k, j, w_j):
     return 0.5 * r_i * r_i / leaving - 0.5 * r_j * r_j / entering, leaving, entering, r_j
 
 
-@kernel
+@inner
 def delta_remove(t, k):
     """Return the energy change when the column in slot k is removed."""
     return 0.5 * t.x[k] * t.x[k] / t.U[k, k]
 
 
-@kernel
+@inner
 def delta_add(t, p):
     """Return the energy change when outside column p is added; infinite if that is inadmissible."""
     gamma = t.gamma[p]
@@ -232,13 +261,13 @@ def delta_add(t, p):
     return -0.5 * t.r[p] * t.r[p] / gamma
 
 
-@kernel
+@inner
 def is_near_singular(t, gamma, j):
     """Whether the present support, or the one with column j at distance γ, is near-singular."""
     return gamma <= CAREFUL * t.diag[j] or t.values[SINGULARITY] * CAREFUL >= 1.0
 
 
-@kernel
+@separate(TABLEAU, int64, int64, float64)
 def _delta_swap_carefully(t, k, p, gamma):
     if gamma <= 0.01 * PIVOT and t.values[SINGULARITY] * CAREFUL < 1.0:
         return np.inf  # a copy of a column of the support
@@ -258,7 +287,7 @@ def delta_swap(t, k, p):
     return 0.5 * t.x[k] * t.x[k] / t.U[k, k] - 0.5 * r * r / gamma
 
 
-@kernel
+@inner
 def refresh_due(t):
     """Whether the tableau must be refreshed after a move, by the rule in the module's docstring."""
     # a fresh tableau has a defect of the order of its condition number times 1e-16
@@ -269,33 +298,47 @@ def refresh_due(t):
     )
 
 
-@kernel
-def _inverse(G):
-    """Invert a positive definite matrix by Cholesky, G = L Lᵀ; return False if it is not definite."""
+@inner
+def _invert(G, U):
+    """Write the inverse of a positive definite matrix to U; return False if it is not definite.
+
+    With the Cholesky factor G = L Lᵀ, the inverse is the product of the inverse of L, transposed, with
+    itself.
+    """
     n = G.shape[0]
-    L = np.zeros((n, n))
+    L = np.empty((n, n))
+    inverse = np.empty((n, n))  # the inverse of L
     for i in range(n):
         for j in range(i + 1):
             total = G[i, j] - dot(L[i, :j], L[j])
             if i > j:
                 L[i, j] = total * L[j, j]  # the diagonal of L holds reciprocals
             elif total > 0.0:
-                L[i, i] = 1.0 / np.sqrt(total)
+                L[i, i] = 1.0 / math.sqrt(total)
             else:
-                return False, L
-    inverse = np.zeros((n, n))  # the inverse of L, row by row
+                return False
     for i in range(n):
         row = inverse[i]
+        for j in range(i):
+            row[j] = U[i, j] = 0.0
+        U[i, i] = 0.0
         for m in range(i):
             factor = L[i, m] * L[i, i]
             above = inverse[m]
             for j in range(m + 1):
                 row[j] -= factor * above[j]
         row[i] = L[i, i]
-    return True, np.dot(inverse.T, inverse)
+        for m in range(i + 1):
+            U_m = U[m]
+            for j in range(m + 1):
+                U_m[j] += row[m] * row[j]
+    for i in range(n):
+        for j in range(i):
+            U[j, i] = U[i, j]
+    return True
 
 
-@kernel
+@separate(TABLEAU)
 def refresh_inverse(t):
     """Recompute U, x and the energy of the present support, but not W, r and γ.
 
@@ -303,17 +346,27 @@ def refresh_inverse(t):
     """
     n_inside = t.counts[SIZE]
     G = _support_gram(t)
-    definite, U = _inverse(G)
-    if not definite:
+    U = np.empty((n_inside, n_inside))
+    if not _invert(G, U):
         return False
-    b = np.empty(n_inside)
+    x, b, left = np.empty(n_inside), np.empty(n_inside), np.empty(n_inside)
     for m in range(n_inside):
         b[m] = t.b[t.inside[m]]
-    x = np.dot(U, b)
-    x += np.dot(U, b - np.dot(G, x))  # one step of refinement
-    t.U[:n_inside, :n_inside] = U
-    t.x[:n_inside] = x
-    t.values[ENERGY] = 0.5 * np.dot(x, np.dot(G, x)) - np.dot(b, x)
+        x[m] = 0.0
+        left[m] = b[m]
+    energy = 0.0
+    for _ in range(2):  # solve, and one step of refinement
+        for m in range(n_inside):
+            x[m] += dot(U[m], left)
+        energy = 0.0
+        for m in range(n_inside):
+            Gx = dot(G[m], x)
+            left[m] = b[m] - Gx
+            energy += x[m] * (0.5 * Gx - b[m])
+    for m in range(n_inside):
+        copy_row(U[m, : m + 1], t.U[m])
+        t.x[m] = x[m]
+    t.values[ENERGY] = energy
     t.values[SINGULARITY] = 0.0
     for m in range(n_inside):
         t.values[SINGULARITY] = max(t.values[SINGULARITY], U[m, m] * t.diag[t.inside[m]])
@@ -324,7 +377,7 @@ def refresh_inverse(t):
     return True
 
 
-@kernel
+@separate(TABLEAU)
 def refresh(t):
     """Recompute the whole tableau of the present support; return False if that is singular."""
     if not refresh_inverse(t):
@@ -334,23 +387,22 @@ def refresh(t):
     U = np.empty((n_inside, n_inside))
     for m in range(n_inside):
         for n in range(m + 1):
-            U[m, n] = t.U[m, n]
-            U[n, m] = t.U[m, n]
-    cross = np.empty((n_outside, n_inside))
-    for m in range(n_inside):
-        row = t.gram[t.row_of[t.inside[m]]]
-        for l in range(n_outside):
-            cross[l, m] = row[t.outside[l]]
-    W = np.dot(cross, U)
+            U[m, n] = U[n, m] = t.U[m, n]
+    g = t.work[0, :n_inside]
     for l in range(n_outside):
-        t.W[l, :n_inside] = W[l]
-        t.gamma[l] = t.diag[t.outside[l]] - dot(W[l], cross[l])
-        t.r[l] = t.b[t.outside[l]] - dot(cross[l], t.x)
+        j = t.outside[l]
+        w = t.W[l, :n_inside]
+        for m in range(n_inside):
+            g[m] = t.gram[t.row_of[t.inside[m]], j]
+        for m in range(n_inside):
+            w[m] = dot(g, U[m])
+        t.gamma[l] = t.diag[j] - dot(g, w)
+        t.r[l] = t.b[j] - dot(g, t.x)
     t.counts[STALE] = 0
     return True
 
 
-@kernel
+@inner
 def gram_row(t, j, scratch):
     """Copy G_jS into the given scratch row and return it; record that row j of G was used."""
     n_inside = t.counts[SIZE]
@@ -363,7 +415,7 @@ def gram_row(t, j, scratch):
     return g
 
 
-@kernel
+@inner
 def measure_entering(t, p, g, x_new):
     """Measure the defect of outside column p's row, and return the fault that it causes.
 
@@ -377,7 +429,7 @@ def measure_entering(t, p, g, x_new):
     return abs(x_new) * r + 0.5 * x_new * x_new * gamma
 
 
-@kernel
+@inner
 def measure_leaving(t, k, u, h):
     """Measure the defect of u, which should be row k of the inverse, and return the fault it causes.
 
@@ -392,7 +444,7 @@ def measure_leaving(t, k, u, h):
     return abs(t.x[k]) / u[k] * (x + abs(t.x[k]) * unit)
 
 
-@kernel
+@inner
 def refreshed_for(t, fault):
     """Add a move's fault to the sum, or refresh the tableau if the sum would become too large.
 

@@ -79,7 +79,7 @@ class _Notice(event.Listener):
             self.printed = True
             print(
                 f"l0anneal: compiling the kernel {self.names[0]} and those that it needs; "
-                "this happens once and takes up to two minutes in all",
+                "this happens once and takes about twenty seconds",
                 file=sys.stderr,
                 flush=True,
             )
@@ -115,13 +115,13 @@ def tiny_problem() -> SparseProblem:
 
 
 @cache
-def warm_up(move: str = "pair flip") -> None:
-    """Compile the kernels of a move, or load them from the cache, once per process."""
+def warm_up(move: str | None = "pair flip") -> None:
+    """Compile the kernels of a workspace and of a move, or load them, once per process."""
     with compile_notice():
         workspace = Workspace(tiny_problem(), 2)
         workspace.fill(2, np.arange(4))
         state = stream(np.random.SeedSequence(0))
-        for name in MOVES[move]:
+        for name in MOVES[move] if move else ():
             workspace.run(KERNELS[name], state, 0.0, 4, np.zeros(1), new_tally())
         workspace.descend()
         workspace.remove_worst()

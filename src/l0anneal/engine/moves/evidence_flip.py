@@ -33,7 +33,7 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.kernel import inlined, kernel, loop
+from l0anneal.engine.kernel import inlined, inner, loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import add, remove, swap
 from l0anneal.engine.rng import below, uniform
@@ -149,7 +149,7 @@ def leave(t, i, pull, signs):
     return pulled
 
 
-@kernel
+@inner
 def _move(t, state, k, p, mu, pull, signs):
     """Remove slot k (p < 0), add outside column p (k < 0) or exchange them; False if inadmissible."""
     if p < 0:
@@ -177,7 +177,8 @@ def _move(t, state, k, p, mu, pull, signs):
 @inlined
 def locate(t, where):
     """Write the outside position of each column to ``where``, and −1 for the columns inside."""
-    where[:] = -1
+    for j in range(where.size):
+        where[j] = -1
     for p in range(t.b.size - t.counts[SIZE]):
         where[t.outside[p]] = p
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.evidence_flip import (
     enter,
     leave,
@@ -53,7 +53,7 @@ from l0anneal.problem.admissibility import PIVOT
 __all__ = ["evidence_flip_direct"]
 
 
-@kernel
+@inner
 def _leaving_fault(t, k, u):
     """Return the fault of removing slot k: the energy error from errors in row k of the inverse."""
     h = t.work[3, : u.size]
@@ -61,7 +61,7 @@ def _leaving_fault(t, k, u):
     return measure_leaving(t, k, u, h)
 
 
-@kernel
+@inner
 def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, signs, chance):
     """Try to exchange slot k for outside column p.
 
@@ -114,7 +114,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     return 1
 
 
-@kernel
+@inner
 def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, signs, chance):
     """Try to add outside column p; return 1 if it was added, and 0 if the proposal was rejected."""
     n_inside = t.counts[SIZE]
@@ -146,7 +146,7 @@ def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, 
     return 1
 
 
-@kernel
+@inner
 def _leave(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs, chance):
     """Try to remove the column in slot k; the return value is that of `_exchange`."""
     u_kk = t.U[k, k]

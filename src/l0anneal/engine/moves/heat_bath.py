@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.moves.row import joins_easily, reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
@@ -14,7 +14,7 @@ from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_d
 __all__ = ["heat_bath"]
 
 
-@kernel
+@inner
 def _draw_slot(state, mu, delta, weight, far):
     """Draw a slot with weight exp(−mu delta), or −1, which means no change, with weight 1."""
     lowest = 0.0

@@ -7,7 +7,7 @@ from l0anneal.engine.moves.descent import RESOLUTION, descend
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below
-from l0anneal.engine.tableau import ENERGY, SIZE, copy_tableau, refresh, refresh_due
+from l0anneal.engine.tableau import ENERGY, SIZE, copy_row, copy_tableau, refresh, refresh_due
 
 __all__ = ["BEST", "FLOOR", "KICKS", "PLACES", "kick"]
 
@@ -68,7 +68,7 @@ def kick(t, held, state, stop, levels, best, at):
         energy = t.values[ENERGY]
         if energy < levels[BEST] - RESOLUTION:
             levels[BEST] = energy
-            best[:] = t.inside[:n_inside]
+            copy_row(t.inside[:n_inside], best)
         if energy <= levels[HERE] + levels[SLACK]:
             levels[HERE] = energy
             levels[SLACK] *= math.exp(-(1.0 - STAYS) * STEERING)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR, SPARE_ROWS
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.rng import below, uniform
@@ -14,6 +14,7 @@ from l0anneal.engine.tableau import (
     ENERGY,
     SINGULARITY,
     SIZE,
+    copy_row,
     delta_swap,
     refresh,
     refresh_due,
@@ -24,7 +25,7 @@ __all__ = ["MOST_PAIRS", "delta_exchange", "multi_flip"]
 MOST_PAIRS = SPARE_ROWS  # a proposal needs the Gram rows of all its outside columns at once
 
 
-@kernel
+@inner
 def _factor(B, least):
     """Overwrite the lower triangle of B with its Cholesky factor; False if a pivot is too small."""
     for a in range(least.size):
@@ -41,7 +42,7 @@ def _factor(B, least):
     return True
 
 
-@kernel
+@inner
 def _solve(L, z):
     """Overwrite z with L⁻¹ z."""
     for a in range(z.size):
@@ -50,7 +51,7 @@ def _solve(L, z):
         z[a] /= L[a, a]
 
 
-@kernel
+@inner
 def delta_exchange(t, slots, outs, scratch):
     """Return the energy change when outside columns ``outs`` take ``slots``; infinite if refused.
 
@@ -105,7 +106,7 @@ def delta_exchange(t, slots, outs, scratch):
     return change
 
 
-@kernel
+@inner
 def _swap_in_turn(t, slots, outs):
     """Swap pair by pair, each column into the free slot where it is farthest from the span."""
     taken = np.zeros(slots.size, dtype=np.bool_)
@@ -122,15 +123,16 @@ def _swap_in_turn(t, slots, outs):
     return True
 
 
-@kernel
+@inner
 def _relabel(t, slots, outs, inside, outside):
     """Put given columns into slots and outside positions, and refresh; return False if singular."""
-    t.inside[slots] = inside
-    t.outside[outs] = outside
+    for a in range(slots.size):
+        t.inside[slots[a]] = inside[a]
+        t.outside[outs[a]] = outside[a]
     return refresh(t)
 
 
-@kernel
+@inner
 def _exchange(t, slots, outs):
     """Make the exchange if the new support allows it; return 1 if made, 0 if not, or SINGULAR.
 
@@ -140,14 +142,16 @@ def _exchange(t, slots, outs):
     """
     if slots.size == 1:
         return np.int64(swap(t, slots[0], outs[0]))
-    inside, outside = t.inside[slots], t.outside[outs]
+    inside, outside = np.empty_like(slots), np.empty_like(outs)
+    for a in range(slots.size):
+        inside[a], outside[a] = t.inside[slots[a]], t.outside[outs[a]]
     there = _swap_in_turn(t, slots, outs) or _relabel(t, slots, outs, outside, inside)
     if there and t.values[SINGULARITY] * CAREFUL < 1.0:
         return np.int64(1)
     return np.int64(0 if _relabel(t, slots, outs, inside, outside) else SINGULAR)
 
 
-@kernel
+@inner
 def _draw_distinct(state, n, drawn):
     """Fill ``drawn`` with distinct integers below n; all ordered choices are equally likely."""
     a = 0
@@ -189,7 +193,7 @@ def multi_flip(t, state, mu, stop, energies, tally):
     scratch = np.empty((4, max(most, 3), most))
     while tally[PROPOSED] < stop:
         if most > 0:
-            before[:] = state
+            copy_row(state, before)
             n = 1 + below(state, most)
             slots, outs = all_slots[:n], all_outs[:n]
             _draw_distinct(state, n_inside, slots)
@@ -197,7 +201,7 @@ def multi_flip(t, state, mu, stop, energies, tally):
             chance = uniform(state)
             for p in outs[1:]:
                 if t.row_of[t.outside[p]] < 0:
-                    state[:] = before
+                    copy_row(before, state)
                     return t.outside[p]
             if n == 1:
                 delta = delta_swap(t, slots[0], outs[0])
@@ -207,7 +211,7 @@ def multi_flip(t, state, mu, stop, energies, tally):
                 delta = delta_exchange(t, slots, outs, scratch)
             if delta < np.inf and chance < math.exp(-mu * delta):
                 if t.row_of[t.outside[outs[0]]] < 0:
-                    state[:] = before
+                    copy_row(before, state)
                     return t.outside[outs[0]]
                 made = _exchange(t, slots, outs)
                 if made == SINGULAR:

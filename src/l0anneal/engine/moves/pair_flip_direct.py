@@ -9,7 +9,7 @@ Proposals, energies and law are those of `pair_flip`; `kernel_choice` tells whic
 import math
 
 from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import prepare_swap, swap_inverse
 from l0anneal.engine.rng import below, uniform
@@ -32,7 +32,7 @@ from l0anneal.engine.tableau import (
 __all__ = ["cross", "pair_flip_direct", "regress"]
 
 
-@kernel
+@inner
 def cross(t, j, g):
     """Fill g with G_jS, from row j of G if it is held, else from the columns."""
     row_of_j = t.row_of[j]
@@ -46,10 +46,11 @@ def cross(t, j, g):
             g[m] = dot(column, t.columns[t.inside[m]])
 
 
-@kernel
+@inner
 def regress(U, g, v):
     """Set v = U g for a symmetric U of which only the lower triangle is kept."""
-    v[:] = 0.0
+    for m in range(g.size):
+        v[m] = 0.0
     for m in range(g.size):
         U_m = U[m, :m]
         g_m = g[m]

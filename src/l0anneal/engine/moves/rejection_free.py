@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.moves.row import reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
@@ -29,7 +29,7 @@ __all__ = ["rejection_free"]
 _FOREVER = 2**62
 
 
-@kernel
+@inner
 def _weigh_row(delta, mu, lowest, far):
     """Sum exp(−mu (max(0, delta) − lowest)), where ``lowest`` is updated during the pass."""
     total = 0.0
@@ -44,7 +44,7 @@ def _weigh_row(delta, mu, lowest, far):
     return total, lowest
 
 
-@kernel
+@inner
 def _weigh_all(t, mu, freed, lost, delta, weight):
     """Fill ``weight`` with the sum of acceptance probabilities of each outside column, up to a factor.
 
@@ -67,7 +67,7 @@ def _weigh_all(t, mu, freed, lost, delta, weight):
     return (-mu * lowest if total > 0.0 else 0.0), total
 
 
-@kernel
+@inner
 def _draw_pair(t, state, mu, freed, lost, delta, weight, total):
     """Draw a slot and an outside position with probabilities in proportion to their weights."""
     left = uniform(state) * total
@@ -96,7 +96,7 @@ def _draw_pair(t, state, mu, freed, lost, delta, weight, total):
     return slot, chosen
 
 
-@kernel
+@inner
 def _draw_rejections(state, chance):
     """Draw the number of failures before the first success, each trial succeeding with ``chance``."""
     u = 1.0 - uniform(state)
@@ -108,7 +108,7 @@ def _draw_rejections(state, chance):
     return np.int64(count) if count < _FOREVER else _FOREVER
 
 
-@kernel
+@inner
 def _foresee(t, state, mu, freed, lost, delta, weight):
     """Draw the number of rejections to come, and the slot and position of the pair then accepted."""
     log_factor, total = _weigh_all(t, mu, freed, lost, delta, weight)
@@ -120,7 +120,7 @@ def _foresee(t, state, mu, freed, lost, delta, weight):
     return rejections, k, p
 
 
-@kernel
+@inner
 def _propose(t, state, mu):
     """Propose like the pair flip until a pair is accepted; k = −1, p = 0 after a sweep of rejections."""
     n_inside = t.counts[SIZE]

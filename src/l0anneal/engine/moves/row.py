@@ -9,14 +9,14 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.kernel import inlined, kernel
+from l0anneal.engine.kernel import inlined, inner
 from l0anneal.engine.tableau import CAREFUL, SINGULARITY, SIZE, delta_swap
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["joins_easily", "quick_row", "reach", "slot_terms", "swap_row"]
 
 
-@kernel
+@inner
 def slot_terms(t, freed, lost, room):
     """Fill in 1/U_kk, the energy ½ x_k²/U_kk lost without slot k, and by how much U_kk may grow."""
     for k in range(t.counts[SIZE]):
@@ -25,7 +25,7 @@ def slot_terms(t, freed, lost, room):
         room[k] = 1.0 / (CAREFUL * t.diag[t.inside[k]]) - t.U[k, k]
 
 
-@kernel
+@inner
 def _swap_row(w, x, freed, lost, gamma, r, least, delta):
     left_out = 0
     for k in range(delta.size):
@@ -62,7 +62,7 @@ def quick_row(t, p, freed, lost, delta):
     _swap_row(t.W[p, :n_inside], t.x[:n_inside], freed, lost, t.gamma[p], t.r[p], least, delta)
 
 
-@kernel
+@inner
 def _all_within(w, inverse, room):
     beyond = 0
     for m in range(room.size):
@@ -84,7 +84,7 @@ def joins_easily(t, p, room):
     return _all_within(t.W[p, : room.size], 1.0 / gamma, room)
 
 
-@kernel
+@inner
 def reach(mu, n):
     """Return how far above the lowest of n energies another one may lie and still have any weight.
 

@@ -21,7 +21,7 @@ __all__ = ["warm_up_evidence"]
 @cache
 def warm_up_evidence() -> None:
     """Compile the kernels that only this sampler uses."""
-    warm_up()
+    warm_up(None)
     workspace = Workspace(tiny_problem(), 2)
     state = stream(np.random.SeedSequence(0))
     n = workspace.problem.n_columns
