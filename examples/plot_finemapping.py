@@ -31,7 +31,7 @@ except ModuleNotFoundError:
     sys.exit("this example needs msprime: pip install 'l0anneal[examples]'")
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
-N_REGIONS = 4 if QUICK else 40
+N_REGIONS = 2 if QUICK else 40
 N_PEOPLE = 2000
 LENGTH = 200_000  # base pairs
 N_EFFECTS = 3

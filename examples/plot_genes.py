@@ -30,7 +30,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from l0anneal import AnnealedSubsetRegressor, diagnose, subset_path
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
-N_SUBSAMPLES = 4 if QUICK else 50
+N_SUBSAMPLES = 2 if QUICK else 50
 KINDS = {1: "Burkitt lymphoma", 2: "Ewing sarcoma", 3: "neuroblastoma", 4: "rhabdomyosarcoma"}
 TARGET = 2
 K = 3

@@ -27,7 +27,7 @@ from sklearn.model_selection import ShuffleSplit, cross_val_score
 from l0anneal import AnnealedSubsetRegressor
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
-N_SPLITS = 3 if QUICK else 40
+N_SPLITS = 2 if QUICK else 40
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 # %%

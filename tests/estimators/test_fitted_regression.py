@@ -160,7 +160,7 @@ def test_standard_deviations_of_weights_sparse_data_and_chunks(k, monkeypatch):
     assert np.all(np.abs(ratio - 1) < 0.3)  # without the weights' scale it would be 60 times less
 
 
-def test_intervals_cover_what_they_say():
+def test_intervals_cover_what_they_say(few_draws):
     """800 new values in eight data sets: the standard error of 95 % is below 1.5 %."""
     inside = []
     for seed in range(8):
