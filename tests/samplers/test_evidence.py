@@ -318,7 +318,7 @@ def test_noise_does_not_vanish_where_columns_abound():
 
 
 def test_too_few_draws_are_no_basis_for_sets(noisy):
-    result = evidence_anneal(noisy[0].problem, n_draws=50, random_state=0)
+    result = evidence_anneal(noisy[0].problem, n_draws=50, random_state=1)
     with pytest.raises(ValueError, match="larger n_draws"):
         result.credible_sets()
     with pytest.raises(ValueError, match="coverage"):

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.kernel_choice import choose_kernel
 from l0anneal.engine.moves.descent import descend
 from l0anneal.engine.moves.protocol import (
@@ -39,6 +40,7 @@ from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Workspace"]
 
+ROWS_AT_ONCE = 32  # rows of the Gram matrix that are computed between two looks at the clock
 _SINGULAR = (
     "the columns of the support became linearly dependent to working precision (singular Gram "
     "matrix), which an admissible support cannot; please report this problem with its data"
@@ -128,12 +130,7 @@ class Workspace:
 
     def gram_inside(self) -> NDArray[np.float64]:
         """Return the Gram matrix of the unit-norm columns of the support, by slot, without ridge."""
-        columns = self.inside_columns
-        if self.problem.gram_is_whole:
-            return np.asarray(self.problem.gram[columns[:, None], columns])
-        for j in columns:
-            self.bring(int(j))
-        return np.asarray(self.tableau.gram[self.tableau.row_of[columns][:, None], columns])
+        return self.problem.gram_of(self.inside_columns)
 
     @property
     def refreshes(self) -> int:
@@ -171,6 +168,23 @@ class Workspace:
     def outside_distances(self) -> NDArray[np.float64]:
         """γ, by outside position; call `complete` first if a direct kernel may have run last."""
         return self.tableau.gamma[: self.problem.n_columns - self.size]
+
+    def distances_and_correlations(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return γ and r by column, for the columns outside; those inside have any value.
+
+        Where a direct kernel ran last, they are computed here, without the rest of the tableau.
+        """
+        t, inside = self.tableau, self.inside_columns
+        if t.counts[STALE]:
+            self.bring_support()
+            rows = t.gram[t.row_of[inside]]
+            with one_blas_thread():
+                gamma = t.diag - np.einsum("kj,kj->j", rows, self.inverse @ rows)
+                return gamma, t.b - self.coefficients @ rows
+        gamma, r = t.diag.copy(), t.b.copy()
+        gamma[self.outside_columns] = self.outside_distances
+        r[self.outside_columns] = self.outside_correlations
+        return gamma, r
 
     @property
     def outside_gains(self) -> NDArray[np.float64]:
@@ -305,16 +319,28 @@ class Workspace:
 
     def bring(self, j: int) -> None:
         """Make row j of the Gram matrix available, in place of the row unused for longest."""
+        if self.tableau.row_of[j] < 0:
+            self.pause()
+            self._hold_row(j, self.problem.gram_row(j))
+
+    def bring_support(self) -> None:
+        """Make the rows of the support available, computing all that are missing at once."""
+        missing = self.inside_columns[self.tableau.row_of[self.inside_columns] < 0]
+        for start in range(0, missing.size, ROWS_AT_ONCE):
+            self.pause()
+            columns = missing[start : start + ROWS_AT_ONCE]
+            for j, row in zip(columns.tolist(), self.problem.fresh_rows(columns)):
+                self._hold_row(j, row)
+
+    def _hold_row(self, j: int, row: NDArray[np.float64]) -> None:
         t = self.tableau
-        if t.row_of[j] >= 0:
-            return
-        self.pause()
         age = t.used.copy()
-        age[t.row_of[self.inside_columns]] = np.iinfo(np.int64).max  # rows of the support stay
+        rows = t.row_of[self.inside_columns]
+        age[rows[rows >= 0]] = np.iinfo(np.int64).max  # rows of the support stay
         slot = int(np.argmin(age))
         if self._column_of[slot] >= 0:
             t.row_of[self._column_of[slot]] = -1
-        t.gram[slot] = self.problem.gram_row(j)
+        t.gram[slot] = row
         t.counts[CLOCK] += 1
         t.used[slot] = t.counts[CLOCK]
         t.row_of[j], self._column_of[slot] = slot, j
@@ -350,8 +376,7 @@ class Workspace:
     def complete(self) -> None:
         """Recompute the parts of the tableau that a direct kernel left stale."""
         if self.tableau.counts[STALE]:
-            for j in self.inside_columns:
-                self.bring(int(j))
+            self.bring_support()
             self.refresh()
 
     def spare(self) -> Tableau:

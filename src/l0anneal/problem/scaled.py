@@ -58,6 +58,11 @@ class ScaledProblem:
             self._arrays["unit columns"] = self._unit_columns()
         return self._arrays["unit columns"]
 
+    @property
+    def holds_unit_columns(self) -> bool:
+        """Whether the unit-norm columns are in memory, because rows of the Gram matrix need them."""
+        return "unit columns" in self._arrays and self.unit_columns.size > 0
+
     def unit_blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield the unit-norm columns in blocks, each with the slice of its columns."""
         for cut, block in self._column_blocks():
@@ -110,7 +115,29 @@ class ScaledProblem:
         if self.gram_is_ready:
             return self.gram[j]
         with one_blas_thread():
+            if self.holds_unit_columns:
+                return np.asarray(self.unit_columns @ self.unit_columns[j])
             return self._correlate(self._columns(np.array([j]))[:, 0] / self._scale[j])
+
+    def fresh_rows(self, columns: NDArray[np.int64]) -> Floats:
+        """Return several rows of the Gram matrix, which takes little longer than one of them."""
+        if self.holds_unit_columns:
+            with one_blas_thread():
+                return np.asarray(self.unit_columns[columns] @ self.unit_columns.T)
+        return np.array([self.fresh_row(j) for j in columns.tolist()])
+
+    def gram_of(self, columns: NDArray[np.int64]) -> Floats:
+        """Return the Gram matrix of some unit-norm columns, without whole rows if none are held."""
+        if self.gram_is_whole:
+            return np.asarray(self.gram[columns[:, None], columns])
+        if self.holds_unit_columns:
+            chosen = self.unit_columns[columns]
+        else:
+            chosen = np.ascontiguousarray((self._columns(columns) / self._scale[columns]).T)
+        with one_blas_thread():
+            gram = chosen @ chosen.T
+        np.fill_diagonal(gram, self.column_norms[columns] > 0)
+        return gram
 
     @property
     def unit_correlation(self) -> Floats:

@@ -33,6 +33,7 @@ __all__ = ["AGREE", "Draw", "Posterior", "PosteriorChain"]
 
 BURN_IN = 40  # steps of a chain that are not counted
 PROPOSALS = 800  # between two draws of the hyperparameters
+UNIFORM = 0.25  # of the proposals; the others are columns that are in doubt
 SLOW = 0.3  # effective draws per draw below which a chain makes more steps between two draws
 ROUND = 100  # draws of each chain between two looks at the error
 TURN = 20  # draws of one chain before it is the next one's turn, if time is limited
@@ -59,7 +60,7 @@ class Draw:
 
 @dataclass
 class _Sums:
-    """Sums over the draws of one round."""
+    """The draws of one round, and sums of conditional moments at some or all of them."""
 
     n: int
     probability: Floats
@@ -71,13 +72,12 @@ class _Sums:
     def empty(cls, n_columns: int) -> _Sums:
         return cls(0, *np.zeros((3, n_columns)))
 
-    def count(self, draw: Draw, p: Floats, mean: Floats, square: Floats) -> None:
-        """Add a draw, and the conditional moments of each column's coefficient."""
+    def count(self, p: Floats, mean: Floats, square: Floats) -> None:
+        """Add the conditional moments of each column's coefficient."""
         self.n += 1
         self.probability += p
         self.first += p * mean
         self.second += p * square
-        self.draws.append(draw)
 
 
 class PosteriorChain(EvidenceChain):
@@ -94,7 +94,10 @@ class PosteriorChain(EvidenceChain):
         self.rng = np.random.default_rng(hyper)
         self.rounds = [_Sums.empty(self.problem.n_columns)]
         self.steps_per_draw = 1
+        # Without the whole Gram matrix, the moments of all columns cost more than a draw.
+        self.draws_per_moment = 1 if self.problem.gram_is_whole else 4
         self.settled = False  # whether the steps of the burn-in have been forgotten
+        self.first_probability: Floats | None = None  # inclusion probabilities of the burn-in
         self.hyper = Hyperparameters(model.known or model.mean_square, 1.0, 0.0, np.zeros(0))
         self.budget = run.budget()
         m = self.problem.n_samples
@@ -125,24 +128,26 @@ class PosteriorChain(EvidenceChain):
         """Make steps, as many as the budget allows, and add them to the last round.
 
         The first steps are forgotten once there are `BURN_IN` of them; they tell which columns to
-        propose.
+        propose (`Posterior.propose_doubtful`).
         """
         with suppress(RunStopped):  # the steps so far are counted
             for _ in range(n_steps):
                 if not budget.more():
                     break
-                self.rounds[-1].count(self._step(), *self._conditional())
+                self.rounds[-1].draws.append(self._step())
+                if budget.used % self.draws_per_moment == 0:
+                    self.rounds[-1].count(*self._conditional())
                 budget.used += 1
                 self.run.advance(1, f"drawing from the posterior, {self.n_inside} columns")
                 if budget.used == BURN_IN:
-                    p = self.rounds[-1].probability
-                    self.proposal = Proposal.of(0.5 / p.size + 0.5 * p / max(1e-9, p.sum()))
-                    self.rounds = [_Sums.empty(p.size)]
+                    self.first_probability = self.average("probability")
+                    self.rounds = [_Sums.empty(self.problem.n_columns)]
                     self.settled = True
 
     def _step(self) -> Draw:
+        length = PROPOSALS if self.settled else max(PROPOSALS, self.problem.n_columns // 8)
         for _ in range(self.steps_per_draw):
-            sweeps = self._sweeps(1, PROPOSALS)
+            sweeps = self._sweeps(1, length)
             sweeps.all()
             self.acceptance = sweeps.acceptance
             self.flip_groups()
@@ -169,17 +174,15 @@ class PosteriorChain(EvidenceChain):
         """
         workspace = self.workspace
         self.hold()
-        workspace.complete()
         n, k = self.problem.n_columns, workspace.size
         inside, outside = workspace.inside_columns, workspace.outside_columns
         T: float | Floats = self.temperature
         ridge = self.temperature / self.slab
         pull = ridge * self.hump
         # squared norm of each column and its correlation with the signal, given the others
-        gamma, r = np.empty(n), np.empty(n)
+        gamma, r = workspace.distances_and_correlations()
         gamma[inside] = 1.0 / workspace.inverse_diagonal
         r[inside] = workspace.coefficients * gamma[inside] - pull * self.signs[inside]
-        gamma[outside], r[outside] = workspace.outside_distances, workspace.outside_correlations
         open_ = gamma > PIVOT * workspace.tableau.diag
         gamma = np.where(open_, gamma, 1.0)
         gain = 0.5 * r**2 / gamma  # of energy, by adding the column
@@ -315,17 +318,17 @@ class Posterior:
         ]
         self.budgets += budgets
         pairs = list(zip(new, budgets))
-        if n_draws is not None:
-            self._share(pairs, max(replay) if replay else BURN_IN + -(-n_draws // len(new)))
-            return
         turn = ROUND if self.run.time_limit is None else TURN
+        self._share(pairs, BURN_IN, turn)
+        self.propose_doubtful()
+        if n_draws is not None:
+            n_steps = max(replay) - BURN_IN if replay else -(-n_draws // len(new))
+            self._share(pairs, n_steps, max(1, n_steps))
+            return
         for i in range(MOST_ROUNDS):
             for chain in new if i else ():
                 chain.rounds.append(_Sums.empty(self.model.problem.n_columns))
-            left = ROUND if i else ROUND + BURN_IN
-            while left > 0:
-                self._share(pairs, min(turn, left))
-                left -= turn
+            self._share(pairs, ROUND, turn)
             size = self.effective_size
             enough = size >= ENOUGH or (i + 1 >= FEW_ROUNDS and self.hopeless)
             if (enough and replay is None) or not any(budget.more() for budget in budgets):
@@ -334,9 +337,29 @@ class Posterior:
                 for chain in new:
                     chain.steps_per_draw = min(2 * chain.steps_per_draw, MOST_STEPS)
 
-    def _share(self, pairs: list[tuple[PosteriorChain, Budget]], n_steps: int) -> None:
-        """Let each chain make steps."""
-        self.run.map(lambda pair: pair[0].sample(pair[1], n_steps), pairs)
+    def _share(self, pairs: list[tuple[PosteriorChain, Budget]], n_steps: int, turn: int) -> None:
+        """Let each chain make steps, ``turn`` at a time."""
+
+        def sample(pair: tuple[PosteriorChain, Budget]) -> None:
+            pair[0].sample(pair[1], n)
+
+        for done in range(0, n_steps, turn):
+            n = min(turn, n_steps - done)
+            self.run.map(sample, pairs)
+
+    def propose_doubtful(self) -> None:
+        """Let all chains propose mostly columns that are neither certain nor out of the question.
+
+        Which ones these are is taken from the first steps of all chains, because a single chain that
+        began far from the answer has not seen it yet. The law is then fixed.
+        """
+        known = [c.first_probability for c in self.chains if c.first_probability is not None]
+        if known:
+            p = np.mean(known, axis=0)
+            doubt = p * (1.0 - p)
+            law = Proposal.of(UNIFORM / p.size + (1.0 - UNIFORM) * doubt / max(1e-9, doubt.sum()))
+            for chain in self.chains:
+                chain.proposal = law._replace(where=np.zeros(p.size, dtype=np.int64))
 
     # ------------------------------------------------------------ all chains together
 
