@@ -130,7 +130,11 @@ class Workspace:
 
     def gram_inside(self) -> NDArray[np.float64]:
         """Return the Gram matrix of the unit-norm columns of the support, by slot, without ridge."""
-        return self.problem.gram_of(self.inside_columns)
+        t, columns = self.tableau, self.inside_columns
+        rows = t.row_of[columns]
+        if self.problem.gram_is_whole or np.any(rows < 0):
+            return self.problem.gram_of(columns)
+        return np.asarray(t.gram[rows[:, None], columns])
 
     @property
     def refreshes(self) -> int:
@@ -354,6 +358,18 @@ class Workspace:
         W, work = np.zeros((t.b.size, capacity)), np.zeros((t.work.shape[0], capacity))
         inside[:old], U[:old, :old], x[:old], W[:, :old] = t.inside, t.U, t.x, t.W
         self.tableau = t._replace(inside=inside, U=U, x=x, W=W, work=work)
+        self._make_room_for_rows(capacity + SPARE_ROWS)
+
+    def _make_room_for_rows(self, n_rows: int) -> None:
+        """Let the workspace hold ``n_rows`` rows of the Gram matrix, if it does not hold all of them."""
+        t = self.tableau
+        old = t.used.size
+        if self.problem.gram_is_whole or n_rows <= old:
+            return
+        gram, used = np.empty((n_rows, t.b.size)), np.zeros(n_rows, dtype=np.int64)
+        gram[:old], used[:old] = t.gram, t.used
+        self._column_of = np.concatenate([self._column_of, np.full(n_rows - old, -1)])
+        self.tableau = t._replace(gram=gram, used=used)
 
     def set_ridge(self, ridge: float, pull: float | NDArray[np.float64] = 0.0) -> None:
         """Set the ridge on the Gram matrix of the unit-norm columns, and recompute the tableau.

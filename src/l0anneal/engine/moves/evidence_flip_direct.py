@@ -3,6 +3,9 @@
 This is to `evidence_flip` what `pair_flip_direct` is to `pair_flip`. Where many proposals are accepted,
 it is cheaper to compute the one regression that each proposal needs, O(K²), than to update the
 regressions of all outside columns, O((N − K) K), after each accepted move.
+
+Where the columns themselves are not in memory, a column can only enter when its row of the Gram matrix
+is held, and the rows of the support give the regressions of all others.
 """
 
 import math
@@ -24,7 +27,16 @@ from l0anneal.engine.moves.evidence_flip import (
     swap_odds,
 )
 from l0anneal.engine.moves.pair_flip_direct import cross, regress
-from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, PROPOSED, SINGULAR, direct
+from l0anneal.engine.moves.protocol import (
+    ACCEPTED,
+    DONE,
+    FULL,
+    OUTSIDE,
+    PROPOSED,
+    SINGULAR,
+    SLOT,
+    direct,
+)
 from l0anneal.engine.pivots import (
     add_inverse,
     prepare_swap,
@@ -52,6 +64,8 @@ from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["evidence_flip_direct"]
 
+ROW = -2  # the outcome of a proposal that waits for a row of the Gram matrix
+
 
 @inner
 def _leaving_fault(t, k, u):
@@ -66,8 +80,8 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     """Try to exchange slot k for outside column p.
 
     ``chance`` is the log of a uniform random number, less the log ratio of the proposals. Returns 1 if
-    the exchange was made, 0 if it was rejected, and −1 if the tableau must be refreshed
-    before another try.
+    the exchange was made, 0 if it was rejected, −1 if the tableau must be refreshed before another try,
+    and `ROW` if the exchange is accepted as soon as the row of the entering column is held.
     """
     odds = swap_odds(t, k, p, column_odds)
     if odds == -np.inf:
@@ -103,6 +117,8 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     fault = _leaving_fault(t, k, u)
     if not careful and t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0:
         return -1
+    if t.columns.size == 0 and t.row_of[j] < 0:
+        return ROW
     t.values[FAULT] += 0.0 if careful else fault
     entering = enter(t, state, j, r, gamma, mu, pull, signs)
     leave(t, i, pull, signs)
@@ -116,7 +132,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
 
 @inner
 def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, signs, chance):
-    """Try to add outside column p; return 1 if it was added, and 0 if the proposal was rejected."""
+    """Try to add outside column p; the return value is that of `_exchange`."""
     n_inside = t.counts[SIZE]
     j = t.outside[p]
     log_odds = size_odds[n_inside] + column_odds[j]
@@ -138,6 +154,8 @@ def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, 
     singularity = singularity_with(t, j, v, inverse)
     if singularity * PIVOT >= 1.0:
         return 0
+    if t.columns.size == 0 and t.row_of[j] < 0:
+        return ROW
     r += enter(t, state, j, r, gamma, mu, pull, signs)
     t.values[ENERGY] -= 0.5 * r * r * inverse
     t.values[SINGULARITY] = singularity
@@ -189,7 +207,8 @@ def evidence_flip_direct(
 ):
     """Run Metropolis with the arguments, the proposals and the law of `evidence_flip`.
 
-    The kernel leaves W, r and γ of the tableau stale, and never asks for a row of the Gram matrix.
+    The kernel leaves W, r and γ of the tableau stale. It asks for rows of the Gram matrix only where the
+    columns are not in memory.
     """
     flips = largest > 0
     t.counts[STALE] = 1
@@ -198,13 +217,19 @@ def evidence_flip_direct(
         n_inside = t.counts[SIZE]
         if flips and n_inside == t.inside.size and n_inside < largest:
             return FULL
-        k, p = propose(t, state, flips, share, alias, where)
-        moved = 0 if (k < 0 and (p < 0 or n_inside >= largest)) else -1
-        if moved < 0:
-            j = t.outside[p] if p >= 0 else -1
-            odds = proposal_odds(t, k, p, log_share)
-            chance = math.log(uniform(state)) - odds
-        while moved < 0:
+        moved = -1
+        if tally[OUTSIDE] >= 0:  # an accepted proposal was waiting for a row of the Gram matrix
+            k, p = tally[SLOT], tally[OUTSIDE]
+            tally[OUTSIDE] = -1
+            chance = -np.inf
+        else:
+            k, p = propose(t, state, flips, share, alias, where)
+            if k < 0 and (p < 0 or n_inside >= largest):
+                moved = 0
+            else:
+                chance = math.log(uniform(state)) - proposal_odds(t, k, p, log_share)
+        j = t.outside[p] if p >= 0 else -1
+        while moved == -1:
             if k >= 0 and p >= 0:
                 moved = _exchange(
                     t, state, k, p, mu, base, half, log_ridge, column_odds, pull, signs, chance
@@ -228,6 +253,9 @@ def evidence_flip_direct(
                     signs,
                     chance,
                 )
+            if moved == ROW:
+                tally[SLOT], tally[OUTSIDE] = k, p
+                return j
             if moved < 0 and not refresh_inverse(t):
                 return SINGULAR
         if moved > 0:

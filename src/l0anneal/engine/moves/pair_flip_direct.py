@@ -34,16 +34,19 @@ __all__ = ["cross", "pair_flip_direct", "regress"]
 
 @inner
 def cross(t, j, g):
-    """Fill g with G_jS, from row j of G if it is held, else from the columns."""
+    """Fill g with G_jS from row j of G or from the rows of S where they are held, else from columns."""
     row_of_j = t.row_of[j]
     if row_of_j >= 0:
         row = t.gram[row_of_j]
         for m in range(g.size):
             g[m] = row[t.inside[m]]
     else:
-        column = t.columns[j]
         for m in range(g.size):
-            g[m] = dot(column, t.columns[t.inside[m]])
+            i = t.inside[m]
+            if t.row_of[i] >= 0:
+                g[m] = t.gram[t.row_of[i], j]
+            else:
+                g[m] = dot(t.columns[j], t.columns[i])
 
 
 @inner

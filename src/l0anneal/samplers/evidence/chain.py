@@ -162,7 +162,7 @@ class EvidenceChain:
         The numbers are nanoseconds, rounded from measurements; only the speed depends on them.
         """
         k, n = self.n_inside, self.problem.n_columns
-        if not self.problem.gram_is_whole:
+        if not self.problem.gram_is_whole and self.problem.holds_unit_columns:
             return self.workspace.prefers_direct(self.acceptance)
         return self.acceptance * (5000.0 + 4.0 * n * k) > 400.0 + k * k
 
