@@ -159,5 +159,10 @@ class _ProjectedSparse(SparseProblem):
         correlation = (self.A.T @ v - self._QA.T @ (self._Q.T @ v)) / self._scale
         return np.where(self.column_norms > 0, correlation, 0.0)
 
+    def _products(self, j: int) -> Floats:
+        products = super()._products(j) - self._QA.T @ self._QA[:, j]
+        there = (self.column_norms > 0) & (self.column_norms[j] > 0)
+        return np.where(there, products, 0.0)
+
     def _columns(self, S: NDArray[np.int64]) -> Floats:
         return off_span(super()._columns(S), self._Q)

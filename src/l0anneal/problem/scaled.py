@@ -117,6 +117,8 @@ class ScaledProblem:
         with one_blas_thread():
             if self.holds_unit_columns:
                 return np.asarray(self.unit_columns @ self.unit_columns[j])
+            if scipy.sparse.issparse(self.A):
+                return self._products(j) / (self._scale * self._scale[j])
             return self._correlate(self._columns(np.array([j]))[:, 0] / self._scale[j])
 
     def fresh_rows(self, columns: NDArray[np.int64]) -> Floats:
@@ -219,6 +221,15 @@ class ScaledProblem:
         for cut, block in self._column_blocks():
             result[cut] = block.T @ v
         return result / self._scale
+
+    @cached_property
+    def _by_row(self) -> Any:
+        return scipy.sparse.csr_array(self.A)
+
+    def _products(self, j: int) -> Floats:
+        """Return the inner products of sparse column j with all columns, from its rows alone."""
+        cut = slice(self.A.indptr[j], self.A.indptr[j + 1])
+        return np.asarray(self._by_row[self.A.indices[cut]].T @ self.A.data[cut])
 
     def _columns(self, S: NDArray[np.int64]) -> Floats:
         columns = self.A[:, S]
