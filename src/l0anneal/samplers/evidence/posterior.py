@@ -154,6 +154,14 @@ class PosteriorChain(EvidenceChain):
             draw = self._redraw()
         return draw
 
+    def _prefers_direct(self) -> bool:
+        """Whether the direct kernel is cheaper: the other needs a new tableau for each slab drawn."""
+        direct = super()._prefers_direct()
+        if direct or self.problem.gram_is_whole:
+            return direct
+        k, n = self.n_inside, self.problem.n_columns
+        return 0.2 * n * k * k / PROPOSALS > 400.0 + k * k  # nanoseconds for each proposal
+
     def _redraw(self) -> Draw:
         """Draw T, the slab and the coefficients given the support."""
         w, old = self.workspace, self.hyper
