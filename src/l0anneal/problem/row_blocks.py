@@ -1,7 +1,7 @@
 """Read rows block by block and add them up, in one pass and with constant memory.
 
-Rows are gathered in a buffer whose length depends on the number of columns alone, and each full buffer is
-added to the sums. The result therefore depends on the rows and their order, and not on how they are
+Rows are gathered in a buffer whose length depends on the number of columns alone, and each full buffer
+is added to the sums. The result therefore depends on the rows and their order, and not on how they are
 divided into blocks.
 """
 
@@ -81,7 +81,9 @@ class PartialSums(NamedTuple):
     def joined(self, other: PartialSums) -> PartialSums:
         """Return the sums over the rows of both."""
         pairs = [[one for one in pair if one is not None] for pair in zip(self.folds, other.folds)]
-        return PartialSums(tuple(merged(p) if p else None for p in pairs), self.names or other.names)
+        return PartialSums(
+            tuple(merged(p) if p else None for p in pairs), self.names or other.names
+        )
 
     def complete(self) -> RowSums:
         """Return the sums if these were all rows, or raise ValueError if they are too few."""
@@ -153,7 +155,9 @@ def labelled(blocks: Iterable[Any]) -> Iterator[Block]:
             error.add_note(f"{n_rows} rows in {number} blocks had been read before")
             raise
         if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-            what = f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
+            what = (
+                f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
+            )
             raise ValueError(f"block {number} must be (X, y) or (X, y, weights); got {what}")
         X, y = given[0], given[1]
         yield Block(X, y, given[2] if len(given) == 3 else None, f"block {number}")
@@ -318,7 +322,9 @@ class _Reader:
             if array.dtype.kind in "fiubO":
                 return np.asarray(array, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} of {block.source} must hold real numbers ({error})") from error
+            raise ValueError(
+                f"{name} of {block.source} must hold real numbers ({error})"
+            ) from error
         raise ValueError(f"{name} of {block.source} must hold real numbers; got {array.dtype}")
 
     def _check_finite(self, X: Floats, y: Floats, block: Block, start: int) -> None:

@@ -64,7 +64,9 @@ class _Query:
         self.source = f"({query})" if is_query else ".".join(map(_quoted, query.split(".")))
         described = self.rows(f"DESCRIBE SELECT * FROM {self.source} AS t")
         kinds = {str(row[0]): str(row[1]) for row in described}
-        self.roles = Roles.of(list(kinds), "the result" if is_query else query, target, columns, weights)
+        self.roles = Roles.of(
+            list(kinds), "the result" if is_query else query, target, columns, weights
+        )
         for name in self.roles.all:
             if not NUMBERS.match(kinds[name]):
                 raise ValueError(

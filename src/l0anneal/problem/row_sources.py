@@ -112,7 +112,9 @@ def _parquet_files(path: Any) -> list[Path]:
                 if not any(part.startswith((".", "_")) for part in file.relative_to(one).parts)
             )
             if not found:
-                raise ValueError(f"{one}: this folder has no .parquet files; at least one is needed")
+                raise ValueError(
+                    f"{one}: this folder has no .parquet files; at least one is needed"
+                )
             files += found
         elif one.exists():
             files.append(one)
