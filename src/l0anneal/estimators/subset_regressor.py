@@ -22,8 +22,9 @@ from l0anneal.estimators.joint_targets import fit_jointly
 from l0anneal.estimators.single_target import CROSS_VALIDATED, fit_target
 from l0anneal.estimators.targets import check_target
 from l0anneal.estimators.training_data import N_FOLDS, Rows, SummedRows
-from l0anneal.problem.row_blocks import Folds, RowSums, labelled, sum_rows
+from l0anneal.problem.row_blocks import labelled, sum_rows
 from l0anneal.problem.row_sources import is_dask, sum_dask
+from l0anneal.problem.row_sums import Folds, RowSums
 from l0anneal.samplers.run import OnInterrupt, Run
 
 __all__ = ["AnnealedSubsetRegressor"]

@@ -15,7 +15,7 @@ from l0anneal.estimators.path import Fold, folds_of
 from l0anneal.estimators.targets import only_zeros_and_ones
 from l0anneal.problem.moments import Moments, merged
 from l0anneal.problem.regression_data import Design
-from l0anneal.problem.row_blocks import RowSums
+from l0anneal.problem.row_sums import RowSums
 from l0anneal.samplers.run import Run
 
 __all__ = ["N_FOLDS", "Rows", "SummedRows", "TrainingData"]

@@ -7,9 +7,10 @@ from os import PathLike
 from typing import Any, Self
 
 from l0anneal.problem.gram import Rounding
-from l0anneal.problem.row_blocks import RowSums, labelled, sum_rows
+from l0anneal.problem.row_blocks import labelled, sum_rows
 from l0anneal.problem.row_query import sum_query
 from l0anneal.problem.row_sources import sum_dask, sum_parquet
+from l0anneal.problem.row_sums import RowSums
 
 __all__ = ["FromRows"]
 

@@ -8,16 +8,16 @@ divided into blocks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from l0anneal.problem.moments import Moments, merged
+from l0anneal.problem.moments import Moments
+from l0anneal.problem.row_sums import Folds, PartialSums, RowSums, column_label
 
-__all__ = ["Block", "Folds", "PartialSums", "RowSums", "labelled", "partial_sums", "sum_rows"]
+__all__ = ["Block", "labelled", "partial_sums", "sum_rows"]
 
 BUFFER_BYTES = 4 * 2**20
 LEAST_ROWS = 256  # of a buffer, so that the products outweigh adding them up
@@ -33,75 +33,6 @@ class Block(NamedTuple):
     weights: Any
     source: str
     first_row: int = 0
-
-
-class Folds(NamedTuple):
-    """How to divide rows at random: the number of folds, and the seed of the random numbers."""
-
-    n_folds: int
-    seed: tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RowSums:
-    """The sums over all rows, or over each fold of them.
-
-    Attributes
-    ----------
-    folds : tuple of Moments
-        The sums over the rows of each fold; only one if the rows were not divided.
-    names : tuple of str or None
-        Names of the columns.
-    """
-
-    folds: tuple[Moments, ...]
-    names: tuple[str, ...] | None
-
-    def total(self) -> Moments:
-        """Return the sums over all rows."""
-        return merged(self.folds)
-
-    def check_range(self) -> None:
-        """Raise ValueError if a column is too large or too small to be squared."""
-        total = self.total() if len(self.folds) > 1 else self.folds[0]
-        bad = total.out_of_range()
-        if bad.size:
-            raise ValueError(
-                f"{_column(int(bad[0]), len(total.offset) - 1, self.names)} has values whose squares "
-                "are too large or too small for a float: rescale it"
-            )
-
-
-class PartialSums(NamedTuple):
-    """The sums over some of the rows, by fold; None for a fold that has no rows yet."""
-
-    folds: tuple[Moments | None, ...]
-    names: tuple[str, ...] | None
-
-    def joined(self, other: PartialSums) -> PartialSums:
-        """Return the sums over the rows of both."""
-        pairs = [[one for one in pair if one is not None] for pair in zip(self.folds, other.folds)]
-        return PartialSums(
-            tuple(merged(p) if p else None for p in pairs), self.names or other.names
-        )
-
-    def complete(self) -> RowSums:
-        """Return the sums if these were all rows, or raise ValueError if they are too few."""
-        found = tuple(one for one in self.folds if one is not None)
-        if not found:
-            raise ValueError(
-                "there are no rows, or none of positive weight; at least one is needed (an iterator "
-                "that was used before is empty)"
-            )
-        if len(found) < len(self.folds):
-            n_rows = sum(one.n_rows for one in found)
-            raise ValueError(
-                f"cross-validation divides the rows at random into {len(self.folds)} folds, and with "
-                f"{n_rows} rows one of them is empty: give more rows"
-            )
-        sums = RowSums(found, self.names)
-        sums.check_range()
-        return sums
 
 
 def sum_rows(
@@ -314,7 +245,7 @@ class _Reader:
         if scipy.sparse.issparse(values):
             values = values.toarray()
         if isinstance(values, np.ma.MaskedArray):
-            values = values.astype(np.float64).filled(np.nan)
+            values = np.ma.filled(values.astype(np.float64), np.nan)
         try:
             if hasattr(values, "iloc"):  # pandas, whose missing integers are no floats
                 values = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -332,17 +263,11 @@ class _Reader:
             return
         bad = ~np.isfinite(np.column_stack([X, y]))
         row = int(np.flatnonzero(bad.any(axis=1))[0])
-        column = _column(int(np.flatnonzero(bad[row])[0]), X.shape[1], self.names)
+        column = column_label(int(np.flatnonzero(bad[row])[0]), X.shape[1], self.names)
         raise ValueError(
             f"{block.source} has NaN or infinity in {column}, row {block.first_row + start + row}; "
             "finite numbers are needed: drop or impute the others"
         )
-
-
-def _column(j: int, n_columns: int, names: tuple[str, ...] | None) -> str:
-    if j == n_columns:
-        return "y"
-    return f"column {j}" if names is None else f"column {names[j]!r}"
 
 
 def _names_of(X: Any) -> tuple[str, ...] | None:

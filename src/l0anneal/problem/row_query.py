@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from l0anneal.problem.moments import Moments
-from l0anneal.problem.row_blocks import RowSums
 from l0anneal.problem.row_sources import Roles
+from l0anneal.problem.row_sums import RowSums
 
 __all__ = ["sum_query"]
 

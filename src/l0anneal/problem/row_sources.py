@@ -14,14 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l0anneal._util.checks import check_integer
-from l0anneal.problem.row_blocks import (
-    Block,
-    Folds,
-    PartialSums,
-    RowSums,
-    partial_sums,
-    sum_rows,
-)
+from l0anneal.problem.row_blocks import Block, partial_sums, sum_rows
+from l0anneal.problem.row_sums import Folds, PartialSums, RowSums
 
 __all__ = ["Roles", "is_dask", "sum_dask", "sum_parquet"]
 
