@@ -42,8 +42,8 @@ class RowSums:
         bad = total.out_of_range()
         if bad.size:
             raise ValueError(
-                f"{column_label(int(bad[0]), len(total.offset) - 1, self.names)} has values whose squares "
-                "are too large or too small for a float: rescale it"
+                f"{column_label(int(bad[0]), len(total.offset) - 1, self.names)} has values whose "
+                "squares are too large or too small for a float: rescale it"
             )
 
 
