@@ -147,7 +147,7 @@ class FromRows:
         weights : str, optional
             The column that has the weights of the rows.
         batch_size : int
-            The largest number of rows in memory at a time.
+            The number of rows in a batch.
         intercept : bool
             Whether to fit an intercept.
 

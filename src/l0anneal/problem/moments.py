@@ -179,8 +179,9 @@ class Moments:
 
     def out_of_range(self) -> NDArray[np.int64]:
         """Return columns (N stands for y) whose squares are too large or too small for a float."""
-        diagonal = np.diag(self.scatter) + self.weight * self.means**2
         spread = np.diag(self.scatter)
+        with np.errstate(over="ignore", invalid="ignore"):
+            diagonal = spread + self.weight * self.means**2
         bad = ~np.isfinite(diagonal) | (self.vanished & (spread < SMALLEST))
         return np.flatnonzero(bad)
 
