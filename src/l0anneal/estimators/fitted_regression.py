@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l0anneal.estimators.coefficient_table import CoefficientTable, joined_frames
 from l0anneal.estimators.single_target import Fitted
-from l0anneal.estimators.targets import only_zeros_and_ones, warn_of_classes
+from l0anneal.estimators.targets import warn_of_classes
+from l0anneal.estimators.training_data import TrainingData
 from l0anneal.samplers.evidence.draws import ENOUGH, CredibleSet
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class FittedRegression:
             )
         return evidence.credible_sets(coverage, min_purity)
 
-    def _keep(self, fit: Fitted, X: Any, y: Floats, weights: Floats | None) -> None:
+    def _keep(self, fit: Fitted, data: TrainingData) -> None:
         """Set the fitted attributes of one target."""
         if hasattr(self, "estimators_"):
             del self.estimators_
@@ -244,18 +245,18 @@ class FittedRegression:
         self.coef_std_ = fit.predictive.coef_std
         self.intercept_std_ = fit.predictive.intercept_std
         self.noise_variance_ = fit.predictive.noise_variance
-        self.two_valued_ = only_zeros_and_ones(y)
-        self.r2_ = float(r2_score(y, X @ fit.coef + fit.intercept, sample_weight=weights))
+        self.two_valued_ = data.has_classes
+        self.r2_ = data.r2(fit.coef, fit.intercept)
 
-    def _keep_all(self, fits: list[Fitted], X: Any, y: Floats, weights: Floats | None) -> None:
+    def _keep_all(self, fits: list[Fitted], each: Sequence[TrainingData]) -> None:
         """Set the fitted attributes of several targets."""
         models = []
-        for i, fit in enumerate(fits):
+        for fit, data in zip(fits, each):
             one = clone(self)
             for name in ("n_features_in_", "feature_names_in_", "interrupted_"):
                 if hasattr(self, name):
                     setattr(one, name, getattr(self, name))
-            one._keep(fit, X, y[:, i], weights)
+            one._keep(fit, data)
             models.append(one)
         self.estimators_ = models
         self.candidates_ = fits[0].candidates

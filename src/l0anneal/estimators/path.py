@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,7 +58,8 @@ class SubsetPath(Record):
         Standard error of ``criteria["cv"]``, from the spread over the folds.
     leave_one_out : ndarray
         Mean squared leave-one-out error with the support kept fixed. It is too low, because it
-        ignores that the support was selected on the same rows, and no criterion uses it.
+        ignores that the support was selected on the same rows, and no criterion uses it. NaN if the
+        rows were read in blocks.
     n_samples : float
         The number of rows, or the sum of their weights.
     steps : tuple of int
@@ -278,13 +280,13 @@ def subset_path_in(
     run: Run,
     design: Design | JointDesign,
     free: int,
-    folds: list[Fold] | None = None,
+    folds: Sequence[Fold] | None = None,
     *,
     steps: tuple[int, ...] | None = None,
     names: tuple[str, ...] | None = None,
 ) -> SubsetPath:
     """Search inside a run that has begun, with arguments that have been checked."""
-    folds = folds or []
+    folds = list(folds or [])
     if steps is not None and len(steps) != 1 + len(folds):
         raise ValueError(f"steps needs {1 + len(folds)} numbers, one a search; got {len(steps)}")
     each: list[int | None] = [None] * (1 + len(folds)) if steps is None else list(steps)
@@ -312,9 +314,21 @@ def subset_path_in(
 # ---------------------------------------------------------------- folds and searches
 
 
+class Fold(Protocol):
+    """One fold of a cross-validation."""
+
+    def design(self) -> Design | JointDesign:
+        """Return the training data."""
+        ...
+
+    def error(self, coef: Floats, intercept: Any) -> float:
+        """Return the mean squared error of a fit on the test data."""
+        ...
+
+
 @dataclass(frozen=True)
-class Fold:
-    """One fold of a cross-validation: its rows, and how to prepare them."""
+class RowFold:
+    """A fold that consists of rows, and how to prepare them."""
 
     X: Any
     y: Floats
@@ -322,6 +336,20 @@ class Fold:
     options: dict[str, Any]
     train: Indices
     test: Indices
+
+    def design(self) -> Design | JointDesign:
+        """Return the training rows."""
+        train = self.train
+        weights = _rows(self.weights, train)
+        return design_of(self.X[train], self.y[train], weights=weights, **self.options)
+
+    def error(self, coef: Floats, intercept: Any) -> float:
+        """Return the mean squared error of a fit on the test rows."""
+        test = self.test
+        used = np.flatnonzero(np.any(np.atleast_2d(coef) != 0, axis=0))
+        residual = self.y[test] - intercept - self.X[test][:, used] @ coef.T[used]
+        squares = residual.reshape(test.size, -1) ** 2
+        return float(np.average(squares.sum(axis=1), weights=_rows(self.weights, test)))
 
 
 def _search(run: Run, design: Design | JointDesign, free: int, n_steps: int | None) -> Supports:
@@ -360,7 +388,7 @@ def _fields(design: Design | JointDesign, supports: list[Indices]) -> dict[str, 
 
 def folds_of(
     run: Run, cv: Any, X: Any, y: Floats, weights: Floats | None, options: dict[str, Any]
-) -> list[Fold]:
+) -> list[RowFold]:
     """Return the folds of a cross-validation.
 
     An integer means folds of shuffled rows. Rows of weight zero are in none of these folds.
@@ -386,7 +414,7 @@ def folds_of(
                     f"the {part} rows of fold {i} of cv all have a sample weight of zero: give "
                     "folds with rows of positive weight in both parts"
                 )
-    return [Fold(X, y, weights, options, train, test) for train, test in splits]
+    return [RowFold(X, y, weights, options, train, test) for train, test in splits]
 
 
 def _fold_errors(
@@ -396,8 +424,7 @@ def _fold_errors(
 
     All columns are selected on the training rows.
     """
-    X, y, weights, train, test = fold.X, fold.y, fold.weights, fold.train, fold.test
-    design = design_of(X[train], y[train], weights=_rows(weights, train), **fold.options)
+    design = fold.design()
     words = run.stream("path fold", index).generate_state(2)
     part = run.part(seconds, random_state=int(words[0]) << 32 | int(words[1]), n_threads=1)
     found = _search(part, design, min(largest, design.most), n_steps)
@@ -405,10 +432,7 @@ def _fold_errors(
     for size in range(largest + 1):  # a fold with a lower rank uses its largest support
         support = found.supports[min(size, len(found.supports) - 1)]
         coef, intercept, _ = design.solve(support)
-        used = np.flatnonzero(np.any(np.atleast_2d(coef) != 0, axis=0))
-        residual = y[test] - intercept - X[test][:, used] @ coef.T[used]
-        squares = residual.reshape(test.size, -1) ** 2
-        errors[size] = np.average(squares.sum(axis=1), weights=_rows(weights, test))
+        errors[size] = fold.error(coef, intercept)
     return errors, found.n_steps
 
 

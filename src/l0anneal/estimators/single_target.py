@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from l0anneal.estimators.columns import check_free_columns, column_indices
 from l0anneal.estimators.criteria import CRITERIA, choose_size
 from l0anneal.estimators.given_prior import GivenPrior
-from l0anneal.estimators.path import SubsetPath, folds_of, subset_path_in
+from l0anneal.estimators.path import SubsetPath, subset_path_in
 from l0anneal.estimators.predictive import Predictive
+from l0anneal.estimators.training_data import TrainingData
 from l0anneal.problem.projected import counting_as
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.evidence.anneal import evidence_anneal_in
@@ -58,31 +59,27 @@ class Fitted:
 def fit_target(
     model: AnnealedSubsetRegressor,
     run: Run,
-    X: Any,
-    y: Floats,
-    weights: Floats | None,
+    data: TrainingData,
     replay: dict[str, Any],
 ) -> Fitted:
     """Choose columns for one target by the parameters of a regressor, inside a run."""
     names = getattr(model, "feature_names_in_", None)
-    prior = GivenPrior.of(model, X.shape[1], names)
-    forced = column_indices(model.always_include, X.shape[1], names)
+    prior = GivenPrior.of(model, data.n_columns, names)
+    forced = column_indices(model.always_include, data.n_columns, names)
     options: dict[str, Any] = {
         "fit_intercept": bool(model.fit_intercept),
         "forced": np.union1d(forced, prior.certain),
         "alpha": float(model.alpha),
     }
-    design = Design.of(X, y, weights=weights, **options)
-    fit = _Fit(model, design, replay, names)
+    design = data.design(options)
+    fit = _Fit(model, design, replay, names, CALLER + data.extra_frames)
     k = model.n_nonzero_coefs
     if k == "auto":
         support = fit.by_evidence(run, prior.options(design))
     else:
         search = run.part(SEARCH * run.left)
         if isinstance(k, str):
-            folds = None
-            if k in CROSS_VALIDATED:
-                folds = folds_of(run, min(5, design.n_rows), X, y, weights, options)
+            folds = data.folds(run, options) if k in CROSS_VALIDATED else None
             support = fit.by_path(search, folds)
         else:
             support = fit.by_number(search)
@@ -102,9 +99,14 @@ class _Fit:
     """The fit of one target, while it is under way."""
 
     def __init__(
-        self, model: AnnealedSubsetRegressor, design: Design, replay: dict[str, Any], names: Any
+        self,
+        model: AnnealedSubsetRegressor,
+        design: Design,
+        replay: dict[str, Any],
+        names: Any,
+        caller: int,
     ) -> None:
-        self.model, self.design, self.replay = model, design, replay
+        self.model, self.design, self.replay, self.caller = model, design, replay, caller
         self.names = None if names is None else tuple(str(name) for name in names)
         self.path: SubsetPath | None = None
         self.result: Any = None
@@ -171,7 +173,7 @@ class _Fit:
             warnings.warn(
                 f"{criterion} chose the largest size that it considered, {most}: "
                 "raise max_nonzero_coefs",
-                stacklevel=CALLER,
+                stacklevel=self.caller,
             )
         chosen = np.setdiff1d(path.support(size), design.forced)
         return np.searchsorted(design.candidates, chosen)
@@ -253,7 +255,7 @@ class _Fit:
                 "time_limit was too short for the search: these columns were chosen greedily, and "
                 "there are no probabilities; raise time_limit",
                 ConvergenceWarning,
-                stacklevel=CALLER,
+                stacklevel=self.caller,
             )
         if evidence.state == "trapped":
             warnings.warn(
@@ -261,7 +263,7 @@ class _Fit:
                 f"confirm: do not trust these columns; {longer}, or give the number of columns as "
                 "n_nonzero_coefs",
                 ConvergenceWarning,
-                stacklevel=CALLER,
+                stacklevel=self.caller,
             )
         if evidence.state == "disagreed":
             warnings.warn(
@@ -270,5 +272,5 @@ class _Fit:
                 f"{np.ptp(evidence.chain_size):.1f}): the probabilities are uncertain; {longer}, give "
                 "more rows, or give the number of columns as n_nonzero_coefs",
                 ConvergenceWarning,
-                stacklevel=CALLER,
+                stacklevel=self.caller,
             )

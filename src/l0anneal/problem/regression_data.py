@@ -3,7 +3,7 @@
 A row of weight w counts as w rows: it is multiplied by √w, and the number of samples is the sum of the
 weights. A ridge α on the coefficients (but not on the intercept) is √α times the identity appended below
 X, and zeros below y. The intercept and the columns that are always included are projected out (see
-`projected`).
+`projected`). Rows that were added up are replaced by a few rows with the same sums (see `moments`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.problem.admissibility import PIVOT
+from l0anneal.problem.moments import Moments
 from l0anneal.problem.projected import counting_as, off_span, orthonormal_basis, projected_problem
 from l0anneal.problem.sparse_problem import SparseProblem
 
@@ -42,6 +43,12 @@ class Design:
         Columns of X that are always included.
     n_samples : float
         Sum of the weights.
+    n_rows : int
+        Rows of positive weight.
+    n_equations : int
+        Rows of the least-squares problem: these and, with a ridge, one for each column.
+    compact : bool
+        Whether X and y are not the rows themselves, but fewer with the same sums.
     n_projected : int
         Dimensions projected out: independent forced columns and the intercept.
     """
@@ -57,6 +64,8 @@ class Design:
     problem: SparseProblem
     n_samples: float
     n_rows: int
+    n_equations: int
+    compact: bool = False
 
     @classmethod
     def of(
@@ -77,17 +86,54 @@ class Design:
         roots, n_samples = np.ones(y.size), float(y.size)
         if weights is not None:
             X, y, roots, n_samples = _apply_weights(X, y, weights)
-        n_rows, n_columns = X.shape
+        options: dict[str, Any] = {"fit_intercept": fit_intercept, "forced": forced, "alpha": alpha}
+        return cls._prepared(X, y, roots, n_samples=n_samples, n_rows=y.size, **options)
+
+    @classmethod
+    def of_sums(
+        cls,
+        sums: Moments,
+        *,
+        fit_intercept: bool = True,
+        forced: Indices | None = None,
+        alpha: float = 0.0,
+    ) -> Design:
+        """Prepare rows that were added up."""
+        roots, X, y = sums.compact()
+        forced = np.zeros(0, dtype=np.int64) if forced is None else forced
+        options: dict[str, Any] = {"fit_intercept": fit_intercept, "forced": forced, "alpha": alpha}
+        return cls._prepared(
+            X, y, roots, n_samples=sums.weight, n_rows=sums.n_rows, compact=True, **options
+        )
+
+    @classmethod
+    def _prepared(
+        cls,
+        X: Any,
+        y: Floats,
+        roots: Floats,
+        *,
+        fit_intercept: bool,
+        forced: Indices,
+        alpha: float,
+        n_samples: float,
+        n_rows: int,
+        compact: bool = False,
+    ) -> Design:
+        """Append the ridge to weighted rows, and project out what is always included."""
+        n_columns, n_equations = X.shape[1], n_rows
+        sparse = scipy.sparse.issparse(X)
         if alpha:
             X = _append_ridge(X, alpha)
             y = np.concatenate([y, np.zeros(n_columns)])
             roots = np.concatenate([roots, np.zeros(n_columns)])
+            n_equations += n_columns
         X = scipy.sparse.csc_array(X) if sparse else X
         C = _dense(X[:, forced])
         if fit_intercept:
             C = np.column_stack([roots, C])
         Q = orthonormal_basis(C)
-        n_free = y.size - Q.shape[1]
+        n_free = n_equations - Q.shape[1]
         others = np.setdiff1d(np.arange(n_columns), forced)
         # without a column to choose from, a zero column gives the engine a problem all the same
         columns = X if others.size == n_columns else X[:, others]
@@ -97,7 +143,21 @@ class Design:
             others = others[usable]
             columns = X[:, others] if others.size else np.zeros((y.size, 1))
             problem = projected_problem(columns, y, Q, n_free)
-        return cls(X, y, roots, fit_intercept, forced, others, C, Q, problem, n_samples, n_rows)
+        return cls(
+            X,
+            y,
+            roots,
+            fit_intercept,
+            forced,
+            others,
+            C,
+            Q,
+            problem,
+            n_samples,
+            n_rows,
+            n_equations,
+            compact,
+        )
 
     @property
     def outputs(self) -> tuple[Design, ...]:
@@ -117,7 +177,7 @@ class Design:
     @property
     def most(self) -> int:
         """Largest possible size of a support, given the numbers of candidates and rows."""
-        return max(0, min(self.candidates.size, self.y.size - self.n_projected))
+        return max(0, min(self.candidates.size, self.n_equations - self.n_projected))
 
     def counted(self) -> SparseProblem:
         """Return the problem with the sum of the weights as its number of samples."""
@@ -178,8 +238,11 @@ class Design:
 
         It is computed from one fit: the error of row i is e_i / (1 − h_i), where e_i is its residual
         and h_i the squared norm of row i of an orthonormal basis of the columns. A row of weight w
-        loses one of its w copies, and a row of weight w < 1 is left out entirely.
+        loses one of its w copies, and a row of weight w < 1 is left out entirely. It is NaN if the rows
+        were added up, because it needs each of them.
         """
+        if self.compact:
+            return float("nan")
         S = self.candidates[support]
         with one_blas_thread():
             columns = np.column_stack([self.C, _dense(self.X[:, S])])

@@ -28,6 +28,7 @@ from l0anneal.problem.arrays import (
     column_norms,
 )
 from l0anneal.problem.centring import centre, constant_share
+from l0anneal.problem.from_rows import FromRows
 from l0anneal.problem.gram import (
     Rounding,
     check_gram,
@@ -46,7 +47,7 @@ __all__ = ["SparseProblem"]
 Floats = NDArray[np.float64]
 
 
-class SparseProblem(ScaledProblem):
+class SparseProblem(FromRows, ScaledProblem):
     """Approximate a signal by a few columns of a dictionary: min ½‖y − Ax‖² with ‖x‖₀ = k.
 
     Parameters
@@ -224,7 +225,7 @@ class SparseProblem(ScaledProblem):
     def from_gram(
         cls, gram: ArrayLike, correlation: ArrayLike, signal_energy: float, n_samples: int
     ) -> SparseProblem:
-        """Make a problem from AᵀA, Aᵀy and ‖y‖², for data with too many rows to hold in memory.
+        """Make a problem from AᵀA, Aᵀy and ‖y‖²; `from_blocks` computes them from blocks of rows.
 
         Parameters
         ----------
