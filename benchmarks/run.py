@@ -20,8 +20,8 @@ from rich.table import Table
 from l0anneal import Schedule, anneal, ensembles
 from l0anneal.engine.moves import pair_flip
 from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, SLOT
+from l0anneal.engine.refresh import refresh
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import refresh
 from l0anneal.engine.workspace import Workspace
 from paper_numpy import paper_annealing
 

@@ -16,7 +16,7 @@ import l0anneal
 from helpers.kernels import from_python
 from l0anneal.engine import kernel as kernel_module
 from l0anneal.engine.kernel import digest, has_nrt_option, kernel, loop, source_files
-from l0anneal.engine.tableau import refresh
+from l0anneal.engine.refresh import refresh
 
 PACKAGE = Path(l0anneal.__file__).parent
 ENGINE = PACKAGE / "engine"

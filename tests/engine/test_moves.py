@@ -15,8 +15,9 @@ from l0anneal.engine.moves import row
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange
 from l0anneal.engine.moves.multi_flip import delta_exchange as _delta_exchange
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
+from l0anneal.engine.refresh import drift
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import CAREFUL, SINGULARITY, drift
+from l0anneal.engine.tableau import CAREFUL, SINGULARITY
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 

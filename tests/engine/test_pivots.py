@@ -13,15 +13,10 @@ from helpers.kernels import from_python
 from helpers.reference import qr_energy, random_problem
 from l0anneal import SparseProblem, kick_search, sparse_encode
 from l0anneal.engine import pivots, tableau
+from l0anneal.engine import refresh as refreshing
 from l0anneal.engine.pivots import add, remove, swap
-from l0anneal.engine.tableau import (
-    DEFECT,
-    ENERGY,
-    copy_row,
-    drift,
-    gram_row,
-    refresh,
-)
+from l0anneal.engine.refresh import drift, refresh
+from l0anneal.engine.tableau import DEFECT, ENERGY, copy_row, gram_row
 from l0anneal.engine.workspace import Workspace
 
 delta_add = from_python(tableau.delta_add)
@@ -142,7 +137,7 @@ def test_pivots_are_compiled_for_one_signature():
     workspace.remove_worst()
     kernels = [
         item
-        for module in (pivots, tableau)
+        for module in (pivots, refreshing, tableau)
         for item in vars(module).values()
         if is_jitted(item) and item.py_func.__module__ == module.__name__
     ]

@@ -8,9 +8,10 @@ from helpers.reference import enumerate_supports, gibbs_law, random_problem
 from l0anneal import SparseProblem, ensembles
 from l0anneal.engine.kernel_choice import KERNELS
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, FULL, PROPOSED, new_tally
+from l0anneal.engine.refresh import drift
 from l0anneal.engine.replica_walk import TRIES, draw, settle, walk
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import STALE, drift
+from l0anneal.engine.tableau import STALE
 from l0anneal.engine.workspace import Workspace
 
 

@@ -6,8 +6,9 @@ import pytest
 from helpers.kernels import from_python
 from helpers.reference import qr_energy
 from l0anneal import SparseProblem, ensembles
-from l0anneal.engine import tableau
+from l0anneal.engine import refresh, tableau
 from l0anneal.engine.pivots import swap
+from l0anneal.engine.refresh import drift
 from l0anneal.engine.tableau import (
     DEFECT,
     DEFECT_LIMIT,
@@ -15,12 +16,11 @@ from l0anneal.engine.tableau import (
     MOVES_AT_LEAST,
     MOVES_PER_COLUMN,
     REFRESHES,
-    drift,
 )
 from l0anneal.engine.workspace import Workspace
 
 delta_swap = from_python(tableau.delta_swap)
-refresh_due = from_python(tableau.refresh_due)
+refresh_due = from_python(refresh.refresh_due)
 
 
 def test_the_tableau_is_refreshed_by_the_rule():

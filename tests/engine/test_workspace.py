@@ -9,8 +9,9 @@ from l0anneal import SparseProblem, ensembles
 from l0anneal.engine import tableau
 from l0anneal.engine.kernel_choice import KERNELS
 from l0anneal.engine.moves.protocol import SPARE_ROWS, is_direct, new_tally
+from l0anneal.engine.refresh import drift
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import STALE, drift
+from l0anneal.engine.tableau import STALE
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 

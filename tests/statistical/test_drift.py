@@ -10,8 +10,9 @@ from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.moves import pair_flip, pair_flip_direct
 from l0anneal.engine.moves.protocol import PROPOSED, new_tally
 from l0anneal.engine.pivots import swap
+from l0anneal.engine.refresh import drift
 from l0anneal.engine.rng import below, stream
-from l0anneal.engine.tableau import FAULT, drift
+from l0anneal.engine.tableau import FAULT
 from l0anneal.engine.workspace import Workspace
 
 

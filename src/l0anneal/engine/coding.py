@@ -28,6 +28,7 @@ from numba import boolean, float64, int64, uint64
 from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import inner, kernel, separate
 from l0anneal.engine.pivots import add, swap
+from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import (
     ENERGY,
@@ -36,8 +37,6 @@ from l0anneal.engine.tableau import (
     TABLEAU,
     copy_row,
     copy_tableau,
-    refresh,
-    refresh_due,
 )
 from l0anneal.problem.admissibility import PIVOT
 

@@ -15,6 +15,7 @@ from numba import int64
 
 from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import inner, separate
+from l0anneal.engine.refresh import refreshed_for
 from l0anneal.engine.tableau import (
     ENERGY,
     MOVES,
@@ -28,7 +29,6 @@ from l0anneal.engine.tableau import (
     is_near_singular,
     measure_entering,
     measure_leaving,
-    refreshed_for,
 )
 from l0anneal.problem.admissibility import PIVOT
 

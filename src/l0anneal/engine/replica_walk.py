@@ -20,8 +20,9 @@ from l0anneal.engine.moves.protocol import (
     SINGULAR,
     SLOT,
 )
+from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.rng import below
-from l0anneal.engine.tableau import ENERGY, SIZE, STALE, copy_row, refresh, refresh_inverse
+from l0anneal.engine.tableau import ENERGY, SIZE, STALE, copy_row
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["draw", "settle", "walk"]

@@ -45,7 +45,6 @@ near-singular, `careful_swap` computes the change of the energy in O(K²), from 
 quadratic in that of the tableau.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -182,7 +181,7 @@ def inverse_row(t, k):
 
 
 @inner
-def _support_gram(t):
+def support_gram(t):
     """Return G_SS, from the rows of G if all of them are held, else from the columns."""
     n_inside = t.counts[SIZE]
     there = True
@@ -214,7 +213,7 @@ def careful_swap(t, k, j, w_j):
     """
     n_inside = t.counts[SIZE]
     i = t.inside[k]
-    G = _support_gram(t)
+    G = support_gram(t)
     u = inverse_row(t, k)
     freed = 1.0 / u[k]
     a, v = np.empty(n_inside), np.empty(n_inside)
@@ -288,121 +287,6 @@ def delta_swap(t, k, p):
 
 
 @inner
-def refresh_due(t):
-    """Whether the tableau must be refreshed after a move, by the rule in the module's docstring."""
-    # a fresh tableau has a defect of the order of its condition number times 1e-16
-    fresh = 1e-14 * t.counts[SIZE] * t.values[SINGULARITY]
-    return (
-        t.values[DEFECT] > DEFECT_LIMIT + fresh
-        or t.counts[MOVES] >= MOVES_PER_COLUMN * t.counts[SIZE] + MOVES_AT_LEAST
-    )
-
-
-@inner
-def _invert(G, U):
-    """Write the inverse of a positive definite matrix to U; return False if it is not definite.
-
-    With the Cholesky factor G = L Lᵀ, the inverse is the product of the inverse of L, transposed, with
-    itself.
-    """
-    n = G.shape[0]
-    L = np.empty((n, n))
-    inverse = np.empty((n, n))  # the inverse of L
-    for i in range(n):
-        for j in range(i + 1):
-            total = G[i, j] - dot(L[i, :j], L[j])
-            if i > j:
-                L[i, j] = total * L[j, j]  # the diagonal of L holds reciprocals
-            elif total > 0.0:
-                L[i, i] = 1.0 / math.sqrt(total)
-            else:
-                return False
-    for i in range(n):
-        row = inverse[i]
-        for j in range(i):
-            row[j] = U[i, j] = 0.0
-        U[i, i] = 0.0
-        for m in range(i):
-            factor = L[i, m] * L[i, i]
-            above = inverse[m]
-            for j in range(m + 1):
-                row[j] -= factor * above[j]
-        row[i] = L[i, i]
-        for m in range(i + 1):
-            U_m = U[m]
-            for j in range(m + 1):
-                U_m[j] += row[m] * row[j]
-    for i in range(n):
-        for j in range(i):
-            U[j, i] = U[i, j]
-    return True
-
-
-@separate(TABLEAU)
-def refresh_inverse(t):
-    """Recompute U, x and the energy of the present support, but not W, r and γ.
-
-    Returns False, and leaves the tableau as it is, if the support is singular to working precision.
-    """
-    n_inside = t.counts[SIZE]
-    G = _support_gram(t)
-    U = np.empty((n_inside, n_inside))
-    if not _invert(G, U):
-        return False
-    x, b, left = np.empty(n_inside), np.empty(n_inside), np.empty(n_inside)
-    for m in range(n_inside):
-        b[m] = t.b[t.inside[m]]
-        x[m] = 0.0
-        left[m] = b[m]
-    energy = 0.0
-    for _ in range(2):  # solve, and one step of refinement
-        for m in range(n_inside):
-            x[m] += dot(U[m], left)
-        energy = 0.0
-        for m in range(n_inside):
-            Gx = dot(G[m], x)
-            left[m] = b[m] - Gx
-            energy += x[m] * (0.5 * Gx - b[m])
-    for m in range(n_inside):
-        copy_row(U[m, : m + 1], t.U[m])
-        t.x[m] = x[m]
-    t.values[ENERGY] = energy
-    t.values[SINGULARITY] = 0.0
-    for m in range(n_inside):
-        t.values[SINGULARITY] = max(t.values[SINGULARITY], U[m, m] * t.diag[t.inside[m]])
-    t.counts[MOVES] = 0
-    t.counts[REFRESHES] += 1
-    t.values[DEFECT] = 0.0
-    t.values[FAULT] = 0.0
-    return True
-
-
-@separate(TABLEAU)
-def refresh(t):
-    """Recompute the whole tableau of the present support; return False if that is singular."""
-    if not refresh_inverse(t):
-        return False
-    n_inside = t.counts[SIZE]
-    n_outside = t.b.size - n_inside
-    U = np.empty((n_inside, n_inside))
-    for m in range(n_inside):
-        for n in range(m + 1):
-            U[m, n] = U[n, m] = t.U[m, n]
-    g = t.work[0, :n_inside]
-    for l in range(n_outside):
-        j = t.outside[l]
-        w = t.W[l, :n_inside]
-        for m in range(n_inside):
-            g[m] = t.gram[t.row_of[t.inside[m]], j]
-        for m in range(n_inside):
-            w[m] = dot(g, U[m])
-        t.gamma[l] = t.diag[j] - dot(g, w)
-        t.r[l] = t.b[j] - dot(g, t.x)
-    t.counts[STALE] = 0
-    return True
-
-
-@inner
 def gram_row(t, j, scratch):
     """Copy G_jS into the given scratch row and return it; record that row j of G was used."""
     n_inside = t.counts[SIZE]
@@ -442,43 +326,3 @@ def measure_leaving(t, k, u, h):
     x = abs(x)
     t.values[DEFECT] = max(t.values[DEFECT], unit)
     return abs(t.x[k]) / u[k] * (x + abs(t.x[k]) * unit)
-
-
-@inner
-def refreshed_for(t, fault):
-    """Add a move's fault to the sum, or refresh the tableau if the sum would become too large.
-
-    Returns True after a refresh: the move must then be computed and measured again.
-    """
-    if t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0 and refresh(t):
-        return True
-    t.values[FAULT] += fault
-    return False
-
-
-def drift(t: Tableau) -> dict[str, float]:
-    """Compare a tableau with a freshly computed one of the same support.
-
-    Returns the largest absolute differences in ``energy``, ``coefficients`` (x) and ``regressions``
-    (W), in the engine's units (unit columns, unit signal).
-    """
-    shared = ("gram", "row_of", "columns", "diag", "b")
-    fresh = t._replace(
-        **{name: getattr(t, name).copy() for name in t._fields if name not in shared}
-    )
-    if not refresh(fresh):
-        raise ValueError(
-            "the support of this tableau is singular to working precision; drift needs a support "
-            "that can be refreshed"
-        )
-    n_inside = int(t.counts[SIZE])
-    n_outside = t.b.size - n_inside
-
-    def largest(difference: NDArray[np.float64]) -> float:
-        return float(np.max(np.abs(difference), initial=0.0))
-
-    return {
-        "energy": float(abs(t.values[ENERGY] - fresh.values[ENERGY])),
-        "coefficients": largest(t.x[:n_inside] - fresh.x[:n_inside]),
-        "regressions": largest(t.W[:n_outside, :n_inside] - fresh.W[:n_outside, :n_inside]),
-    }

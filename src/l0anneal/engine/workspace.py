@@ -23,6 +23,7 @@ from l0anneal.engine.moves.protocol import (
 )
 from l0anneal.engine.moves.pursuit import pursue
 from l0anneal.engine.pivots import add, remove
+from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.tableau import (
     CLOCK,
     ENERGY,
@@ -31,8 +32,6 @@ from l0anneal.engine.tableau import (
     STALE,
     Tableau,
     empty_tableau,
-    refresh,
-    refresh_inverse,
 )
 from l0anneal.problem import scaled
 from l0anneal.problem.admissibility import PIVOT

@@ -6,7 +6,8 @@ from l0anneal.engine.kernel import loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
 from l0anneal.engine.moves.row import quick_row, slot_terms
 from l0anneal.engine.pivots import swap
-from l0anneal.engine.tableau import SIZE, delta_swap, refresh, refresh_due
+from l0anneal.engine.refresh import refresh, refresh_due
+from l0anneal.engine.tableau import SIZE, delta_swap
 
 __all__ = ["RESOLUTION", "descend"]
 

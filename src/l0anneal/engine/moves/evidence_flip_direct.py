@@ -44,6 +44,7 @@ from l0anneal.engine.pivots import (
     singularity_with,
     swap_inverse,
 )
+from l0anneal.engine.refresh import refresh_due, refresh_inverse
 from l0anneal.engine.rng import uniform
 from l0anneal.engine.tableau import (
     ENERGY,
@@ -57,8 +58,6 @@ from l0anneal.engine.tableau import (
     inverse_row,
     is_near_singular,
     measure_leaving,
-    refresh_due,
-    refresh_inverse,
 )
 from l0anneal.problem.admissibility import PIVOT
 

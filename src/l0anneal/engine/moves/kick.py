@@ -6,8 +6,9 @@ from l0anneal.engine.kernel import kernel
 from l0anneal.engine.moves.descent import RESOLUTION, descend
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
+from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below
-from l0anneal.engine.tableau import ENERGY, SIZE, copy_row, copy_tableau, refresh, refresh_due
+from l0anneal.engine.tableau import ENERGY, SIZE, copy_row, copy_tableau
 
 __all__ = ["BEST", "FLOOR", "KICKS", "PLACES", "kick"]
 

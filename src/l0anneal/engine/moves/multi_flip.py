@@ -8,6 +8,7 @@ from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR, SPARE_ROWS
 from l0anneal.engine.pivots import swap
+from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import (
     CAREFUL,
@@ -16,8 +17,6 @@ from l0anneal.engine.tableau import (
     SIZE,
     copy_row,
     delta_swap,
-    refresh,
-    refresh_due,
 )
 
 __all__ = ["MOST_PAIRS", "delta_exchange", "multi_flip"]

@@ -5,8 +5,9 @@ import math
 from l0anneal.engine.kernel import loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
+from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below, uniform
-from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap, refresh, refresh_due
+from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap
 
 __all__ = ["pair_flip"]
 

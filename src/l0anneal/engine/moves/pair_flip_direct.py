@@ -12,6 +12,7 @@ from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import prepare_swap, swap_inverse
+from l0anneal.engine.refresh import refresh_due, refresh_inverse
 from l0anneal.engine.rng import below, uniform
 from l0anneal.engine.tableau import (
     ENERGY,
@@ -25,8 +26,6 @@ from l0anneal.engine.tableau import (
     inverse_row,
     is_near_singular,
     measure_leaving,
-    refresh_due,
-    refresh_inverse,
 )
 
 __all__ = ["cross", "pair_flip_direct", "regress"]

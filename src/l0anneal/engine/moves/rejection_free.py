@@ -13,16 +13,9 @@ from l0anneal.engine.kernel import inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.moves.row import reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
+from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below, uniform
-from l0anneal.engine.tableau import (
-    CAREFUL,
-    ENERGY,
-    SINGULARITY,
-    SIZE,
-    delta_swap,
-    refresh,
-    refresh_due,
-)
+from l0anneal.engine.tableau import CAREFUL, ENERGY, SINGULARITY, SIZE, delta_swap
 
 __all__ = ["rejection_free"]
 

@@ -7,16 +7,9 @@ import numpy as np
 from l0anneal.engine.kernel import loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import add, remove, swap
+from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below, uniform
-from l0anneal.engine.tableau import (
-    ENERGY,
-    SIZE,
-    delta_add,
-    delta_remove,
-    delta_swap,
-    refresh,
-    refresh_due,
-)
+from l0anneal.engine.tableau import ENERGY, SIZE, delta_add, delta_remove, delta_swap
 
 __all__ = ["size_flip"]
 
