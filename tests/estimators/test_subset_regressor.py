@@ -78,6 +78,7 @@ def test_every_way_to_choose_finds_the_true_columns(k):
     assert model.transform(X).shape == (60, model.n_nonzero_coefs_)
 
 
+@with_few_draws
 def test_averaging_decides_only_what_predicts():
     X, y = make(noise=3.0)
     models = {
@@ -213,6 +214,7 @@ def test_names_in_names_out():
     assert_same(model, mask.fit(X, y), rtol=0)
 
 
+@with_few_draws
 def test_in_the_company_of_scikit_learn():
     X, y = make(noise=0.3)
     pipeline = make_pipeline(StandardScaler(), AnnealedSubsetRegressor(3, random_state=0))
@@ -239,6 +241,7 @@ def test_same_seed_same_answer_whatever_came_before(k):
     assert_same(fresh, pickle.loads(pickle.dumps(fresh)), rtol=0)
 
 
+@with_few_draws
 def test_constant_and_equal_columns_and_targets():
     X, y = make()
     X[:, 3] = 5.0
@@ -382,6 +385,7 @@ def test_a_prior_probability_reaches_the_column_it_belongs_to(doubtful):
     assert p[1][8] - p[0][8] > 0.1
 
 
+@with_few_draws
 def test_rho_as_in_evidence_anneal(doubtful):
     X, y = doubtful
     centred = SparseProblem(X, y, intercept=True)
@@ -406,6 +410,7 @@ def test_the_noise_variance_is_in_the_units_of_y(doubtful):
     assert loud.inclusion_probability_[2] < model.inclusion_probability_[2]
 
 
+@with_few_draws
 def test_groups_enter_together_by_index_and_by_name(doubtful):
     X, y = doubtful
     names = [f"c{j}" for j in range(12)]
@@ -452,6 +457,7 @@ def test_what_is_known_is_checked(doubtful, given, message):
         AnnealedSubsetRegressor(**given).fit(*doubtful)
 
 
+@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 2, "bic"])
 def test_verbose_says_what_the_fit_does(doubtful, capsys, k):
     X, y = doubtful
