@@ -1,6 +1,7 @@
 """Moves: their energies, and the properties that all of them share."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from l0anneal.engine.moves.multi_flip import delta_exchange as _delta_exchange
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
 from l0anneal.engine.refresh import drift
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import CAREFUL, SINGULARITY
+from l0anneal.engine.tableau import CAREFUL, SINGULARITY, Tableau
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 
@@ -40,6 +41,22 @@ def at_support(A, y, support):
     workspace = Workspace(SparseProblem(A, y), len(support))
     workspace.begin_at(np.asarray(support))
     return workspace
+
+
+@pytest.mark.parametrize("move", KERNELS)
+def test_no_reference_to_an_array_is_lost_or_left(instance, move):
+    """Most kernels do not count references, so that a mistake would free an array or never free it."""
+    workspace = Workspace(instance.problem, 10)
+    workspace.fill(10, np.arange(40))
+
+    def counts():
+        return {name: sys.getrefcount(getattr(workspace.tableau, name)) for name in Tableau._fields}
+
+    before = counts()
+    for mu in (0.0, 1e4):
+        tally = new_tally(n_pairs=3)
+        workspace.run(KERNELS[move], stream(np.random.SeedSequence(0)), mu, 40, np.zeros(1), tally)
+    assert counts() == before
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "duplicates", "barely independent"])

@@ -18,8 +18,8 @@ from l0anneal.problem.admissibility import PIVOT
 # λ = 194 for 20,000 samples, which a level of 1e-6 detects with probability .99998; 73 with λ = 97 for
 # 10,000, which LEVEL detects with probability .995.
 SAMPLES, SAMPLES_OF_CONTROL = 10_000, 20_000
-# The sweeps between samples follow from the second eigenvalue of the pair flip's transition matrix: after
-# that time its power is below 2e-3.
+# The sweeps between samples follow from the second eigenvalue of the pair flip's transition matrix:
+# after that time its power is below 2e-3.
 CASES = [("gaussian", 0.0, 2), ("gaussian", 3.0, 8), ("duplicates", 0.7, 3)]
 CASES += [("correlated", 1.0, 4), ("low rank", 1.5, 2), ("badly scaled", 2.0, 5)]
 CASES += [pytest.param("gaussian", 0.5, 2, marks=pytest.mark.slow)]

@@ -25,7 +25,6 @@ import math
 import numpy as np
 from numba import boolean, float64, int64, uint64
 
-from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import inner, kernel, separate
 from l0anneal.engine.pivots import add, swap
 from l0anneal.engine.refresh import refresh, refresh_due
@@ -38,6 +37,7 @@ from l0anneal.engine.tableau import (
     copy_row,
     copy_tableau,
 )
+from l0anneal.engine.vectors import dot
 from l0anneal.problem.admissibility import PIVOT
 
 _VECTOR, _MATRIX = float64[::1], float64[:, ::1]
@@ -213,7 +213,7 @@ def _search(t, best, n_kicks, state):
             sound = _kick(t, state) and _descend(t, below(state, t.counts[SIZE]))
 
 
-@separate(TABLEAU, _MATRIX, _VECTOR, int64[::1], _VECTOR, _MATRIX, _VECTOR)
+@separate(TABLEAU, _MATRIX, _VECTOR, int64[::1], _VECTOR, _MATRIX, _VECTOR, allocates=True)
 def _refit(t, atoms, y, support, x, L, residual):
     """Solve least squares on ``support`` into x; return ‖y − Ax‖², infinite for dependent columns.
 

@@ -1,6 +1,6 @@
 """Decorators that compile kernels: cached on disk, and run without the GIL.
 
-Kernels are compiled without ``fastmath``, so that the order of summation is fixed (see `dot`).
+Kernels are compiled without ``fastmath``, so that the order of summation is fixed (see `vectors`).
 
 Numba copies the code of a kernel into each kernel that calls it, directly or not, and compiles it there
 again. The large functions that most moves need, such as the pivots, are therefore `separate`: compiled
@@ -21,6 +21,7 @@ from numba.core.registry import cpu_target
 from l0anneal.problem import admissibility
 
 __all__ = [
+    "allocating",
     "digest",
     "has_nrt_option",
     "has_user_functions",
@@ -64,11 +65,16 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only kernels call.
+    """Compile a function that only kernels call, without counting references (see `loop`).
 
     A call from Python must be able to unpack a tableau of sixteen arrays, and the code for that takes
     longer to compile than most of these functions. Without it, a call from Python is a `TypeError`.
     """
+    return _compile(function, counts_references=False, no_cpython_wrapper=True)
+
+
+def allocating(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call, and that creates arrays."""
     return _compile(function, no_cpython_wrapper=True)
 
 
@@ -76,8 +82,9 @@ def loop(function: Callable[..., Any]) -> Any:
     """Compile a loop over proposals, without counting references to arrays.
 
     Numba counts references whenever a kernel takes an array out of the tableau, and that takes longer
-    than the rest of a proposal. A kernel that does not count references must not create an array or
-    call a kernel that returns one; views are allowed.
+    than the rest of a proposal. A kernel that does not count references must not create an array,
+    which Numba refuses, and must neither return an array or a view nor call a kernel that does. Views
+    that stay inside are allowed.
 
     The count is switched off by Numba's private option ``_nrt``. Where Numba has no such option, the
     kernel counts references: the numbers are the same, and the loop is slower.
@@ -94,16 +101,17 @@ def inlined(function: Callable[..., Any]) -> Any:
     return _compile(function, counts_references=False, forceinline=True, no_cpython_wrapper=True)
 
 
-def separate(*argument_types: Any) -> Callable[[Callable[..., Any]], Any]:
+def separate(*argument_types: Any, allocates: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function once, so that kernels call it instead of containing a copy of it.
 
     The call takes some ten nanoseconds, so this is for functions that do much more, or are rarely
     called. Calls with other types of arguments than ``argument_types`` are compiled as for `kernel`, and
-    so are all calls where Numba does not have the methods that this needs.
+    so are all calls where Numba does not have the methods that this needs. A function that creates
+    arrays must say so by ``allocates``; the others do not count references (see `loop`).
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = _compile(function)
+        dispatcher = _compile(function, counts_references=allocates)
         if not has_user_functions(dispatcher.targetctx):
             return dispatcher
         compile_as_kernel = dispatcher.compile

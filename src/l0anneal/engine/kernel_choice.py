@@ -67,7 +67,7 @@ def operations(
     # makes one of them or none.
     return {
         "pair flip": _PROPOSAL + change,
-        "pair flip, direct": _PROPOSAL + (3.0 + 4.0 * acceptance) * k * k + cross,
+        "pair flip, direct": _PROPOSAL + (1.75 + 3.25 * acceptance) * k * k + cross,
         "heat bath": (_PROPOSAL + (_WEIGH + _DRAW) * k) * (1.0 / max(k, 1) + acceptance) + change,
         "rejection free": acceptance * _WEIGH * n_outside * k + change,
     }

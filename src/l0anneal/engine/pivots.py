@@ -13,9 +13,9 @@ U and x of the support change by the two rank-one steps of the paper's matrix-in
 
 from numba import int64
 
-from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import inner, separate
 from l0anneal.engine.refresh import refreshed_for
+from l0anneal.engine.symmetric import read_row, subtract, write_row
 from l0anneal.engine.tableau import (
     ENERGY,
     MOVES,
@@ -24,12 +24,12 @@ from l0anneal.engine.tableau import (
     TABLEAU,
     careful_swap,
     copy_row,
-    gram_row,
-    inverse_row,
     is_near_singular,
     measure_entering,
     measure_leaving,
+    read_gram_row,
 )
+from l0anneal.engine.vectors import dot, dot_four, largest, subtract_four
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = [
@@ -53,16 +53,18 @@ def prepare_swap(t, k, j, gamma, freed, u, v):
     """
     if gamma <= PIVOT * t.diag[j]:
         return -1.0
-    largest = t.diag[j] / gamma
-    w = v[k]
+    shift = v[k] * freed
+    inverse = 1.0 / gamma
+    pivots = t.work[8, : u.size]
     for m in range(u.size):
-        v[m] -= w * freed * u[m]
+        v[m] -= shift * u[m]
+        pivots[m] = v[m] * v[m] * inverse - u[m] * u[m] * freed
     v[k] = 0.0
+    pivots[k] = -t.U[k, k]
     for m in range(u.size):
-        if m != k:
-            pivot = t.U[m, m] - u[m] * u[m] * freed + v[m] * v[m] / gamma
-            largest = max(largest, pivot * t.diag[t.inside[m]])
-    return largest if largest * PIVOT < 1.0 else -1.0
+        pivots[m] = (pivots[m] + t.U[m, m]) * t.diag[t.inside[m]]
+    singularity = largest(pivots, t.diag[j] * inverse)
+    return singularity if singularity * PIVOT < 1.0 else -1.0
 
 
 @inner
@@ -70,17 +72,10 @@ def swap_inverse(t, k, u, v, freed, inverse, r):
     """Update U and x for an exchange."""
     n_inside = u.size
     x_k = t.x[k]
+    subtract(t.U, freed, u, -inverse, v)
     for m in range(n_inside):
-        s = u[m] * freed
-        q = v[m] * inverse
-        U_m = t.U[m, : m + 1]
-        for n in range(m + 1):
-            U_m[n] += q * v[n] - s * u[n]
-        t.x[m] -= x_k * s + r * q
-    for m in range(k):
-        t.U[k, m] = -v[m] * inverse
-    for m in range(k + 1, n_inside):
-        t.U[m, k] = -v[m] * inverse
+        t.x[m] -= x_k * freed * u[m] + r * inverse * v[m]
+    write_row(t.U, k, v, -inverse)
     t.U[k, k] = inverse
     t.x[k] = r * inverse
 
@@ -92,17 +87,35 @@ def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_
     The arguments are arrays and not the tableau, so that the compiler can tell what does not change.
     """
     n_inside = g.size
-    for l in range(outside.size):
-        w_l = W[l, :n_inside]
-        w_lk = w_l[k]
-        s = w_lk * freed
-        c = row[outside[l]] - dot(g, w_l) + s * w
-        q = c * inverse
+    fours = outside.size & -4
+    for l in range(0, fours, 4):
+        W_a, W_b = W[l, :n_inside], W[l + 1, :n_inside]
+        W_c, W_d = W[l + 2, :n_inside], W[l + 3, :n_inside]
+        a, b, c, d = dot_four(W_a, W_b, W_c, W_d, g)
+        w_k = (W[l, k], W[l + 1, k], W[l + 2, k], W[l + 3, k])
+        s = (w_k[0] * freed, w_k[1] * freed, w_k[2] * freed, w_k[3] * freed)
+        a = row[outside[l]] - a + s[0] * w
+        b = row[outside[l + 1]] - b + s[1] * w
+        c = row[outside[l + 2]] - c + s[2] * w
+        d = row[outside[l + 3]] - d + s[3] * w
+        q = (a * inverse, b * inverse, c * inverse, d * inverse)
+        subtract_four(W_a, W_b, W_c, W_d, s, u, q, v)
+        correlation = (a, b, c, d)
+        for i in range(4):
+            W[l + i, k] = q[i]
+            gamma[l + i] += w_k[i] * s[i] - correlation[i] * q[i]
+            r[l + i] += s[i] * x_k - q[i] * r_new
+    for l in range(fours, outside.size):
+        W_l = W[l, :n_inside]
+        w_l = W[l, k]
+        s_l = w_l * freed
+        c_l = row[outside[l]] - dot(g, W_l) + s_l * w
+        q_l = c_l * inverse
         for m in range(n_inside):
-            w_l[m] -= s * u[m] + q * v[m]
-        w_l[k] = q
-        gamma[l] += w_lk * s - c * q
-        r[l] += s * x_k - q * r_new
+            W_l[m] -= s_l * u[m] + q_l * v[m]
+        W[l, k] = q_l
+        gamma[l] += w_l * s_l - c_l * q_l
+        r[l] += s_l * x_k - q_l * r_new
 
 
 @separate(TABLEAU, int64, int64)
@@ -115,6 +128,8 @@ def swap(t, k, p):
     n_outside = t.b.size - n_inside
     j = t.outside[p]
     i = t.inside[k]
+    g, u = t.work[0, :n_inside], t.work[1, :n_inside]
+    v, h = t.work[2, :n_inside], t.work[3, :n_inside]
     while True:
         w = t.W[p, k]
         freed = 1.0 / t.U[k, k]
@@ -125,16 +140,15 @@ def swap(t, k, p):
         careful = is_near_singular(t, gamma, j)
         if careful:
             delta, _, gamma, r = careful_swap(t, k, j, t.W[p, :n_inside])
-        u = inverse_row(t, k)
-        v = t.work[2, :n_inside]
+        read_row(t.U, k, u)
         copy_row(t.W[p, :n_inside], v)
         singularity = prepare_swap(t, k, j, gamma, freed, u, v)
         if singularity < 0.0:
             return False
         inverse = 1.0 / gamma
-        g = gram_row(t, j, 0)
-        fault = measure_entering(t, p, g, r * inverse)
-        fault += measure_leaving(t, k, u, gram_row(t, i, 3))
+        read_gram_row(t, j, g)
+        read_gram_row(t, i, h)
+        fault = measure_entering(t, p, g, r * inverse) + measure_leaving(t, k, u, h)
         if not refreshed_for(t, 0.0 if careful else fault):
             break
 
@@ -172,13 +186,10 @@ def singularity_with(t, j, v, inverse):
 def add_inverse(t, j, v, inverse, r):
     """Update U, x and the slots for the addition of column j."""
     n_inside = t.counts[SIZE]
+    subtract(t.U, 0.0, v, -inverse, v)
     for m in range(n_inside):
-        q = v[m] * inverse
-        U_m = t.U[m, : m + 1]
-        for n in range(m + 1):
-            U_m[n] += q * v[n]
-        t.U[n_inside, m] = -q
-        t.x[m] -= r * q
+        t.x[m] -= r * inverse * v[m]
+    write_row(t.U, n_inside, v, -inverse)
     t.U[n_inside, n_inside] = inverse
     t.x[n_inside] = r * inverse
     t.inside[n_inside] = j
@@ -190,17 +201,13 @@ def remove_inverse(t, k, u, freed):
     """Update U, x and the slots for the removal of slot k; the last slot's column moves to slot k."""
     last = t.counts[SIZE] - 1
     x_k = t.x[k]
+    subtract(t.U, freed, u, 0.0, u)
     for m in range(last + 1):
-        s = u[m] * freed
-        U_m = t.U[m, : m + 1]
-        for n in range(m + 1):
-            U_m[n] -= s * u[n]
-        t.x[m] -= x_k * s
-    for m in range(k):
-        t.U[k, m] = t.U[last, m]
-    for m in range(k + 1, last):
-        t.U[m, k] = t.U[last, m]
-    t.U[k, k] = t.U[last, last]
+        t.x[m] -= x_k * freed * u[m]
+    if k < last:
+        read_row(t.U, last, u)
+        u[k] = u[last]
+        write_row(t.U, k, u[:last], 1.0)
     t.x[k] = t.x[last]
     t.inside[k] = t.inside[last]
     t.counts[SIZE] = last
@@ -218,18 +225,18 @@ def add(t, p):
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
     j = t.outside[p]
+    g, v = t.work[0, :n_inside], t.work[2, :n_inside]
     while True:
         gamma = t.gamma[p]
         if gamma <= PIVOT * t.diag[j]:
             return False
         inverse = 1.0 / gamma
-        v = t.work[2, :n_inside]
         copy_row(t.W[p, :n_inside], v)
         singularity = singularity_with(t, j, v, inverse)
         if singularity * PIVOT >= 1.0:
             return False
         r = t.r[p]
-        g = gram_row(t, j, 0)
+        read_gram_row(t, j, g)
         fault = measure_entering(t, p, g, r * inverse)
         if not refreshed_for(t, fault):
             break
@@ -237,15 +244,9 @@ def add(t, p):
     t.values[ENERGY] -= 0.5 * r * r * inverse
     t.values[SINGULARITY] = singularity
     row = t.gram[t.row_of[j]]
-    for l in range(n_outside):
-        w_l = t.W[l, :n_inside]
-        c = row[t.outside[l]] - dot(g, w_l)
-        q = c * inverse
-        for m in range(n_inside):
-            w_l[m] -= q * v[m]
-        t.W[l, n_inside] = q
-        t.gamma[l] -= c * q
-        t.r[l] -= q * r
+    # as for an exchange, for a leaving column of which nothing is left
+    outside = t.outside[:n_outside]
+    _swap_rows(t.W, t.gamma, t.r, outside, row, g, v, v, n_inside, 0.0, 0.0, inverse, 0.0, r)
 
     last = n_outside - 1
     copy_row(t.W[last, : n_inside + 1], t.W[p])
@@ -265,9 +266,11 @@ def remove(t, k):
     n_outside = t.b.size - n_inside
     i = t.inside[k]
     last = n_inside - 1
-    u = inverse_row(t, k)
-    if refreshed_for(t, measure_leaving(t, k, u, gram_row(t, i, 3))):
-        u = inverse_row(t, k)
+    u, h = t.work[1, :n_inside], t.work[3, :n_inside]
+    read_row(t.U, k, u)
+    read_gram_row(t, i, h)
+    if refreshed_for(t, measure_leaving(t, k, u, h)):
+        read_row(t.U, k, u)
     freed = 1.0 / u[k]
     x_k = t.x[k]
     t.values[ENERGY] += 0.5 * x_k * x_k * freed

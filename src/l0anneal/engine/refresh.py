@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import inner, separate
+from l0anneal.engine.kernel import allocating, inner, separate
+from l0anneal.engine.symmetric import copy, multiply
 from l0anneal.engine.tableau import (
     DEFECT,
     DEFECT_LIMIT,
@@ -25,6 +25,7 @@ from l0anneal.engine.tableau import (
     copy_row,
     support_gram,
 )
+from l0anneal.engine.vectors import dot
 
 __all__ = ["drift", "refresh", "refresh_due", "refresh_inverse", "refreshed_for"]
 
@@ -40,7 +41,7 @@ def refresh_due(t):
     )
 
 
-@inner
+@allocating
 def _invert(G, U):
     """Write the inverse of a positive definite matrix to U; return False if it is not definite.
 
@@ -80,7 +81,7 @@ def _invert(G, U):
     return True
 
 
-@separate(TABLEAU)
+@separate(TABLEAU, allocates=True)
 def refresh_inverse(t):
     """Recompute U, x and the energy of the present support, but not W, r and γ.
 
@@ -105,9 +106,8 @@ def refresh_inverse(t):
             Gx = dot(G[m], x)
             left[m] = b[m] - Gx
             energy += x[m] * (0.5 * Gx - b[m])
-    for m in range(n_inside):
-        copy_row(U[m, : m + 1], t.U[m])
-        t.x[m] = x[m]
+    copy(U, n_inside, t.U)
+    copy_row(x, t.x)
     t.values[ENERGY] = energy
     t.values[SINGULARITY] = 0.0
     for m in range(n_inside):
@@ -119,25 +119,20 @@ def refresh_inverse(t):
     return True
 
 
-@separate(TABLEAU)
+@separate(TABLEAU, allocates=True)
 def refresh(t):
     """Recompute the whole tableau of the present support; return False if that is singular."""
     if not refresh_inverse(t):
         return False
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
-    U = np.empty((n_inside, n_inside))
-    for m in range(n_inside):
-        for n in range(m + 1):
-            U[m, n] = U[n, m] = t.U[m, n]
     g = t.work[0, :n_inside]
     for l in range(n_outside):
         j = t.outside[l]
         w = t.W[l, :n_inside]
         for m in range(n_inside):
             g[m] = t.gram[t.row_of[t.inside[m]], j]
-        for m in range(n_inside):
-            w[m] = dot(g, U[m])
+        multiply(t.U, g, w)
         t.gamma[l] = t.diag[j] - dot(g, w)
         t.r[l] = t.b[j] - dot(g, t.x)
     t.counts[STALE] = 0

@@ -51,8 +51,9 @@ import numpy as np
 from numba import float64, int64, typeof
 from numpy.typing import NDArray
 
-from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import inlined, inner, separate
+from l0anneal.engine.kernel import allocating, inlined, inner, separate
+from l0anneal.engine.symmetric import copy, read_row
+from l0anneal.engine.vectors import dot
 from l0anneal.problem.admissibility import PIVOT
 
 CAREFUL = 1e-3
@@ -79,7 +80,7 @@ class Tableau(NamedTuple):
     b: NDArray[np.float64]
     inside: NDArray[np.int64]  # slot → column
     outside: NDArray[np.int64]  # outside position → column
-    U: NDArray[np.float64]  # only the lower triangle is kept
+    U: NDArray[np.float64]  # see `symmetric` for the part that is kept
     W: NDArray[np.float64]
     x: NDArray[np.float64]
     r: NDArray[np.float64]
@@ -88,6 +89,17 @@ class Tableau(NamedTuple):
     used: NDArray[np.int64]  # the value of counts[CLOCK] when each row of ``gram`` was last used
     counts: NDArray[np.int64]
     values: NDArray[np.float64]
+
+
+def aligned_rows(n: int, length: int) -> NDArray[np.float64]:
+    """Return n rows of zeros with room for ``length``, each of which begins at a multiple of 32 bytes.
+
+    A vector of four numbers is then never divided between two lines of the processor's cache.
+    """
+    length = -(-length // 4) * 4
+    room = np.zeros(n * length + 8)
+    begin = -room.ctypes.data % 64 // 8
+    return room[begin : begin + n * length].reshape(n, length)
 
 
 def empty_tableau(
@@ -108,12 +120,12 @@ def empty_tableau(
         b=b,
         inside=np.full(capacity, -1, dtype=np.int64),
         outside=np.arange(n, dtype=np.int64),
-        U=np.zeros((capacity, capacity)),
-        W=np.zeros((n, capacity)),
+        U=aligned_rows(capacity, capacity),
+        W=aligned_rows(n, capacity),
         x=np.zeros(capacity),
         r=b.copy(),
         gamma=diag.copy(),
-        work=np.zeros((8, capacity)),
+        work=aligned_rows(9, capacity),
         used=np.zeros(gram.shape[0], dtype=np.int64),
         counts=np.zeros(5, dtype=np.int64),
         values=np.zeros(4),
@@ -155,8 +167,7 @@ def copy_tableau(source, target):
     for m in range(n_inside):
         target.inside[m] = source.inside[m]
         target.x[m] = source.x[m]
-        for n in range(m + 1):
-            target.U[m, n] = source.U[m, n]
+    copy(source.U, n_inside, target.U)
     for l in range(source.b.size - n_inside):
         target.outside[l] = source.outside[l]
         target.r[l] = source.r[l]
@@ -169,18 +180,7 @@ def copy_tableau(source, target):
     copy_row(source.values, target.values)
 
 
-@inner
-def inverse_row(t, k):
-    """Copy row k of U, of which only the lower triangle is kept, into scratch, and return it."""
-    n_inside = t.counts[SIZE]
-    u = t.work[1, :n_inside]
-    copy_row(t.U[k, : k + 1], u)
-    for m in range(k + 1, n_inside):
-        u[m] = t.U[m, k]
-    return u
-
-
-@inner
+@allocating
 def support_gram(t):
     """Return G_SS, from the rows of G if all of them are held, else from the columns."""
     n_inside = t.counts[SIZE]
@@ -201,7 +201,7 @@ def support_gram(t):
     return G
 
 
-@separate(TABLEAU, int64, int64, float64[::1])
+@separate(TABLEAU, int64, int64, float64[::1], allocates=True)
 def careful_swap(t, k, j, w_j):
     """Compute the energy change when column j takes slot k, accurately for near-singular supports.
 
@@ -214,9 +214,9 @@ def careful_swap(t, k, j, w_j):
     n_inside = t.counts[SIZE]
     i = t.inside[k]
     G = support_gram(t)
-    u = inverse_row(t, k)
+    u, a, v = np.empty(n_inside), np.empty(n_inside), np.empty(n_inside)
+    read_row(t.U, k, u)
     freed = 1.0 / u[k]
-    a, v = np.empty(n_inside), np.empty(n_inside)
     for m in range(n_inside):
         a[m] = -freed * u[m] if m != k else 0.0
         v[m] = w_j[m] + w_j[k] * a[m] if m != k else 0.0
@@ -287,16 +287,13 @@ def delta_swap(t, k, p):
 
 
 @inner
-def gram_row(t, j, scratch):
-    """Copy G_jS into the given scratch row and return it; record that row j of G was used."""
-    n_inside = t.counts[SIZE]
+def read_gram_row(t, j, g):
+    """Copy G_jS to g, and record that row j of G was used."""
     t.counts[CLOCK] += 1
     t.used[t.row_of[j]] = t.counts[CLOCK]
     row = t.gram[t.row_of[j]]
-    g = t.work[scratch, :n_inside]
-    for m in range(n_inside):
+    for m in range(g.size):
         g[m] = row[t.inside[m]]
-    return g
 
 
 @inner
@@ -320,9 +317,9 @@ def measure_leaving(t, k, u, h):
     h is G_iS for the column i in slot k.
     """
     unit = abs(u[k] * (t.diag[t.inside[k]] - h[k]) - 1.0 + dot(u, h))
-    x = -t.x[k]
-    for m in range(t.counts[SIZE]):
-        x += u[m] * t.b[t.inside[m]]
-    x = abs(x)
+    b = t.work[8, : u.size]
+    for m in range(u.size):
+        b[m] = t.b[t.inside[m]]
+    x = abs(dot(u, b) - t.x[k])
     t.values[DEFECT] = max(t.values[DEFECT], unit)
     return abs(t.x[k]) / u[k] * (x + abs(t.x[k]) * unit)

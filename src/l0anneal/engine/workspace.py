@@ -31,6 +31,7 @@ from l0anneal.engine.tableau import (
     SIZE,
     STALE,
     Tableau,
+    aligned_rows,
     empty_tableau,
 )
 from l0anneal.problem import scaled
@@ -353,9 +354,11 @@ class Workspace:
         t = self.tableau
         old = t.inside.size
         inside = np.full(capacity, -1, dtype=np.int64)
-        U, x = np.zeros((capacity, capacity)), np.zeros(capacity)
-        W, work = np.zeros((t.b.size, capacity)), np.zeros((t.work.shape[0], capacity))
-        inside[:old], U[:old, :old], x[:old], W[:, :old] = t.inside, t.U, t.x, t.W
+        x = np.zeros(capacity)
+        U, W = aligned_rows(capacity, capacity), aligned_rows(t.b.size, capacity)
+        inside[:old], x[:old] = t.inside, t.x
+        U[:old, : t.U.shape[1]], W[:, : t.W.shape[1]] = t.U, t.W
+        work = aligned_rows(t.work.shape[0], capacity)
         self.tableau = t._replace(inside=inside, U=U, x=x, W=W, work=work)
         self._make_room_for_rows(capacity + SPARE_ROWS)
 

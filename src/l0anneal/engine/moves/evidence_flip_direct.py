@@ -12,8 +12,7 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import inner, kernel
+from l0anneal.engine.kernel import inner, loop
 from l0anneal.engine.moves.evidence_flip import (
     enter,
     leave,
@@ -26,7 +25,7 @@ from l0anneal.engine.moves.evidence_flip import (
     relocate,
     swap_odds,
 )
-from l0anneal.engine.moves.pair_flip_direct import cross, regress
+from l0anneal.engine.moves.pair_flip_direct import cross
 from l0anneal.engine.moves.protocol import (
     ACCEPTED,
     DONE,
@@ -46,6 +45,7 @@ from l0anneal.engine.pivots import (
 )
 from l0anneal.engine.refresh import refresh_due, refresh_inverse
 from l0anneal.engine.rng import uniform
+from l0anneal.engine.symmetric import multiply, read_row
 from l0anneal.engine.tableau import (
     ENERGY,
     FAULT,
@@ -55,10 +55,10 @@ from l0anneal.engine.tableau import (
     SIZE,
     STALE,
     careful_swap,
-    inverse_row,
     is_near_singular,
     measure_leaving,
 )
+from l0anneal.engine.vectors import dot
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["evidence_flip_direct"]
@@ -89,7 +89,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     j, i = t.outside[p], t.inside[k]
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
     cross(t, j, g)
-    regress(t.U, g, v)
+    multiply(t.U, g, v)
     freed = 1.0 / t.U[k, k]
     w = v[k]
     gamma = t.diag[j] - dot(g, v) + w * w * freed
@@ -109,7 +109,8 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
         gain -= log_humps(x * freed, freed, mu, log_ridge, pull)
     if chance >= gain:
         return 0
-    u = inverse_row(t, k)
+    u = t.work[1, :n_inside]
+    read_row(t.U, k, u)
     singularity = prepare_swap(t, k, j, gamma, freed, u, v)
     if singularity < 0.0:
         return 0
@@ -139,7 +140,7 @@ def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, 
         return 0
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
     cross(t, j, g)
-    regress(t.U, g, v)
+    multiply(t.U, g, v)
     gamma = t.diag[j] - dot(g, v)
     if gamma <= PIVOT * t.diag[j]:
         return 0
@@ -170,7 +171,8 @@ def _leave(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs,
     gain = log_odds_out(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs)
     if chance >= gain:
         return 0
-    u = inverse_row(t, k)
+    u = t.work[1, : t.counts[SIZE]]
+    read_row(t.U, k, u)
     fault = _leaving_fault(t, k, u)
     if t.values[FAULT] + fault > FAULT_LIMIT and t.counts[MOVES] > 0:
         return -1
@@ -184,7 +186,7 @@ def _leave(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs,
 
 
 @direct
-@kernel
+@loop
 def evidence_flip_direct(
     t,
     state,

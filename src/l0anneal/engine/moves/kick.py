@@ -2,7 +2,7 @@
 
 import math
 
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import loop
 from l0anneal.engine.moves.descent import RESOLUTION, descend
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
@@ -24,7 +24,7 @@ KICKS, PHASE, LEFT, PLACES = 4, 5, 6, 7
 READY, KICKING, DESCENDING = range(3)
 
 
-@kernel
+@loop
 def kick(t, held, state, stop, levels, best, at):
     """Kick and descend until ``at[KICKS]`` is ``stop`` or the floor is reached; return an outcome.
 

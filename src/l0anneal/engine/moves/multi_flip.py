@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import inner, kernel
+from l0anneal.engine.kernel import allocating, inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR, SPARE_ROWS
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
@@ -18,6 +17,7 @@ from l0anneal.engine.tableau import (
     copy_row,
     delta_swap,
 )
+from l0anneal.engine.vectors import dot
 
 __all__ = ["MOST_PAIRS", "delta_exchange", "multi_flip"]
 
@@ -105,7 +105,7 @@ def delta_exchange(t, slots, outs, scratch):
     return change
 
 
-@inner
+@allocating
 def _swap_in_turn(t, slots, outs):
     """Swap pair by pair, each column into the free slot where it is farthest from the span."""
     taken = np.zeros(slots.size, dtype=np.bool_)
@@ -131,7 +131,7 @@ def _relabel(t, slots, outs, inside, outside):
     return refresh(t)
 
 
-@inner
+@allocating
 def _exchange(t, slots, outs):
     """Make the exchange if the new support allows it; return 1 if made, 0 if not, or SINGULAR.
 

@@ -8,12 +8,12 @@ Proposals, energies and law are those of `pair_flip`; `kernel_choice` tells whic
 
 import math
 
-from l0anneal.engine.dot import dot
-from l0anneal.engine.kernel import inner, kernel
+from l0anneal.engine.kernel import inner, loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import prepare_swap, swap_inverse
 from l0anneal.engine.refresh import refresh_due, refresh_inverse
 from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.symmetric import multiply, read_row
 from l0anneal.engine.tableau import (
     ENERGY,
     FAULT,
@@ -23,12 +23,12 @@ from l0anneal.engine.tableau import (
     SIZE,
     STALE,
     careful_swap,
-    inverse_row,
     is_near_singular,
     measure_leaving,
 )
+from l0anneal.engine.vectors import dot
 
-__all__ = ["cross", "pair_flip_direct", "regress"]
+__all__ = ["cross", "pair_flip_direct"]
 
 
 @inner
@@ -48,21 +48,8 @@ def cross(t, j, g):
                 g[m] = dot(t.columns[j], t.columns[i])
 
 
-@inner
-def regress(U, g, v):
-    """Set v = U g for a symmetric U of which only the lower triangle is kept."""
-    for m in range(g.size):
-        v[m] = 0.0
-    for m in range(g.size):
-        U_m = U[m, :m]
-        g_m = g[m]
-        for n in range(m):
-            v[n] += U_m[n] * g_m
-        v[m] += U[m, m] * g_m + dot(U_m, g)
-
-
 @direct
-@kernel
+@loop
 def pair_flip_direct(t, state, mu, stop, energies, tally):
     """Run Algorithm 1 of the paper; arguments and return value are those of `pair_flip`.
 
@@ -72,6 +59,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):
     n_columns = t.b.size
     n_outside = n_columns - n_inside
     g = t.work[0, :n_inside]
+    u = t.work[1, :n_inside]
     v = t.work[2, :n_inside]
     h = t.work[3, :n_inside]
     t.counts[STALE] = 1
@@ -85,7 +73,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):
             proposed = True
             while proposed:  # repeated only after the tableau was refreshed for this proposal
                 proposed = False
-                regress(t.U, g, v)
+                multiply(t.U, g, v)
                 gamma = t.diag[j] - dot(g, v)
                 r = t.b[j] - dot(g, t.x)
                 freed = 1.0 / t.U[k, k]
@@ -98,7 +86,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):
                     delta, _, gamma, r = careful_swap(t, k, j, v)
                 if chance >= math.exp(-mu * delta):
                     break
-                u = inverse_row(t, k)
+                read_row(t.U, k, u)
                 singularity = prepare_swap(t, k, j, gamma, freed, u, v)
                 if singularity < 0.0:
                     break

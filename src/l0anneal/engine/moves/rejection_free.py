@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.kernel import inner, kernel
+from l0anneal.engine.kernel import allocating, inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.moves.row import reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
@@ -37,7 +37,7 @@ def _weigh_row(delta, mu, lowest, far):
     return total, lowest
 
 
-@inner
+@allocating
 def _weigh_all(t, mu, freed, lost, delta, weight):
     """Fill ``weight`` with the sum of acceptance probabilities of each outside column, up to a factor.
 
