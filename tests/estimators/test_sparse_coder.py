@@ -15,8 +15,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from helpers.reference import admissible, enumerate_supports, qr_energy, random_problem
 from l0anneal import AnnealedSparseCoder, sparse_encode
-from l0anneal.engine.coding import _pursue_plainly, _seed
-from l0anneal.engine.tableau import empty_tableau
+from l0anneal.engine.coding import _seed
+from l0anneal.engine.coding_pursuit import pursue_plainly
+from l0anneal.engine.coding_state import coding_dictionary, empty_code_tableau
 
 
 def cosines(width, n):
@@ -118,17 +119,16 @@ def test_plain_pursuit_is_scikit_learns():
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     y = rng.standard_normal(12)
     y /= np.linalg.norm(y)
-    gram = D @ D.T
-    t = empty_tableau(gram, np.arange(30), np.empty((0, 0)), np.ones(30), D @ y, 5)
-    support, x = np.zeros(5, dtype=np.int64), np.zeros(5)
-    scratch = np.zeros((5, 5)), np.zeros(12), np.zeros(30, dtype=np.bool_)
-    assert _pursue_plainly(t, D, y, support, x, *scratch) == 5
-    theirs = orthogonal_mp_gram(gram, D @ y, n_nonzero_coefs=5)
+    d = coding_dictionary(D)
+    t = empty_code_tableau(d, 5)
+    support, x, residual = np.zeros(5, dtype=np.int64), np.zeros(5), np.zeros(12)
+    assert pursue_plainly(d, t, y, support, x, residual) == 5
+    theirs = orthogonal_mp_gram(D @ D.T, D @ y, n_nonzero_coefs=5)
     code = np.zeros(30)
     code[support] = x
     np.testing.assert_allclose(code, theirs, atol=1e-12)
     # a signal within reach of two atoms needs no more
-    assert _pursue_plainly(t, D, D[3], support, x, *scratch) == 1
+    assert pursue_plainly(d, t, D[3], support, x, residual) == 1
 
 
 def test_a_code_depends_on_seed_and_signal_alone():
@@ -477,7 +477,8 @@ def test_a_tolerance_of_zero_finds_signals_of_few_atoms():
     # the search also removes atoms that only the pursuit needed; rounding errors do not stop it
     Y = np.array([D[rng.choice(60, 5, replace=False)].sum(axis=0) for _ in range(20)])
     sizes = np.count_nonzero(sparse_encode(Y, D, tol=0.0, n_kicks=30, random_state=0), axis=1)
-    assert set(sizes) <= {5, 20}  # 20 atoms represent any signal
+    assert sizes.min() == 5
+    assert sizes.max() <= 20  # 20 atoms represent any signal
     assert np.mean(sizes == 5) > 0.6
 
 
