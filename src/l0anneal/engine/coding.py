@@ -84,9 +84,9 @@ def _begin(d, b, signal, y):
         return largest, length, 0.0
     # the unit of energy is what the atoms can reach of the signal, as in `SparseProblem`
     reach = min(reach, 1.0)
-    unit = math.sqrt(reach)
+    scale = 1.0 / math.sqrt(reach)
     for j in range(b.size):
-        b[j] /= unit
+        b[j] *= scale
     return largest, length, reach
 
 

@@ -72,8 +72,9 @@ def pursue(d, t, n_nonzero, enough, by_energy):
         r[p] = t.b[p]
     for p in range(r.size):
         gamma[p] = d.diag[p]
-    for p in range(r.size):
-        free[p] = 1.0
+    if not by_energy:
+        for p in range(r.size):
+            free[p] = 1.0
     straight = True
     n = 0
     energy = 0.0

@@ -120,12 +120,16 @@ def correlate(d, y, b):
     for p in range(b.size):
         b[p] = 0.0
     m = 0
-    while m + 4 <= n_features:
+    while m + 8 <= n_features:
         d0, d1, d2, d3 = d.features[m], d.features[m + 1], d.features[m + 2], d.features[m + 3]
+        d4, d5, d6, d7 = d.features[m + 4], d.features[m + 5], d.features[m + 6], d.features[m + 7]
         y0, y1, y2, y3 = y[m], y[m + 1], y[m + 2], y[m + 3]
+        y4, y5, y6, y7 = y[m + 4], y[m + 5], y[m + 6], y[m + 7]
         for p in range(b.size):
-            b[p] += (y0 * d0[p] + y1 * d1[p]) + (y2 * d2[p] + y3 * d3[p])
-        m += 4
+            first = (y0 * d0[p] + y1 * d1[p]) + (y2 * d2[p] + y3 * d3[p])
+            second = (y4 * d4[p] + y5 * d5[p]) + (y6 * d6[p] + y7 * d7[p])
+            b[p] += first + second
+        m += 8
     while m < n_features:
         d0, y0 = d.features[m], y[m]
         for p in range(b.size):
