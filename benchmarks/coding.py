@@ -12,6 +12,7 @@ install orthogonal-matching-pursuit-gpu``, with PyTorch) are included where they
 import argparse
 import os
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -172,6 +173,34 @@ def threads(Y, D):
     )
 
 
+def stream(n, D):
+    """Print time and memory of n signals that are read from one file, with codes written to another."""
+    with tempfile.TemporaryDirectory() as folder:
+        signals = np.lib.format.open_memmap(f"{folder}/signals.npy", "w+", shape=(n, D.shape[1]))
+        for start in range(0, n, 10_000):
+            signals[start : start + 10_000] = patches(min(10_000, n - start), seed=start)
+        del signals
+        signals = np.load(f"{folder}/signals.npy", mmap_mode="r")
+        few = np.lib.format.open_memmap(f"{folder}/few.npy", "w+", shape=(20_000, len(D)))
+        codes = np.lib.format.open_memmap(f"{folder}/codes.npy", "w+", shape=(n, len(D)))
+        options = {"n_nonzero_coefs": 5, "n_kicks": 0, "random_state": 0}
+        sparse_encode(signals[:20_000], D, out=few, **options)
+        before, began = resident_now(), time.perf_counter()
+        sparse_encode(signals, D, out=codes, **options)
+        took, grown = time.perf_counter() - began, resident_now() - before
+        same = bool((codes[:20_000] == few).all())
+        console.print(
+            f"{n:,} patches in a memory map of {signals.nbytes / 1e6:.0f} MB, codes in another of "
+            f"{codes.nbytes / 1e6:.0f} MB: {took:.1f} s, memory grown by {grown / 1e6:.0f} MB, codes of "
+            f"the first 20,000 {'as before' if same else 'DIFFERENT'}"
+        )
+
+
+def resident_now():
+    """Return the bytes of memory that this process has at present."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
 def draw(found, path, n_signals):
     """Draw error against time, one panel for each k."""
     figure = new_figure(10.0, 4.0)
@@ -217,10 +246,19 @@ def main():
     parser.add_argument("--n-patches", type=int, default=5_000)
     parser.add_argument("--n-kicks", type=int, nargs="*", default=[0, 2, 10])
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument(
+        "--stream",
+        type=int,
+        metavar="N",
+        help="encode N signals from a memory map, and nothing else",
+    )
     parser.add_argument("--figure", type=Path, default=FIGURE)
     arguments = parser.parse_args()
     D, Y = cosines()[1:], patches(arguments.n_patches)
     sparse_encode(Y[:1], D, 1)  # kernels are compiled here, or loaded
+    if arguments.stream:
+        stream(arguments.stream, D)
+        return
     coders = {SCIKIT: scikit_learn, SPAMS: spams_coder(), BATCHED: batched_coder()}
     for name in [name for name, coder in coders.items() if coder is None]:
         console.print(f"{name} is not installed")
