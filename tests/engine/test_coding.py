@@ -7,7 +7,7 @@ from sklearn.linear_model import orthogonal_mp_gram
 
 from helpers.reference import off_span, qr_energy
 from l0anneal.engine.coding import OMP, PURSUIT, encode
-from l0anneal.engine.coding_pursuit import pursue, solve_pursuit
+from l0anneal.engine.coding_pursuit import BY_CORRELATION, BY_ENERGY, pursue, solve_pursuit
 from l0anneal.engine.coding_search import exchange, open_tableau, renew, search
 from l0anneal.engine.coding_state import (
     ENERGY,
@@ -38,12 +38,12 @@ def unit_atoms(rng, n_atoms, n_features, coherence=0.0):
     return D / np.linalg.norm(D, axis=1, keepdims=True)
 
 
-def started(D, y, k, by_energy=False):
+def started(D, y, k, rule=BY_CORRELATION):
     """Return a dictionary and a tableau after the pursuit of a signal."""
     d = coding_dictionary(D)
     t = empty_code_tableau(d, k)
     correlate(d, y, t.b)
-    assert pursue(d, t, k, -np.inf, by_energy)
+    assert pursue(d, t, k, -np.inf, rule)
     return d, t
 
 
@@ -133,7 +133,7 @@ def test_the_pursuit_by_energy_is_the_greedy_one(coherence):
     for _ in range(10):
         y = rng.standard_normal(9)
         y /= np.linalg.norm(y)
-        d, t = started(D, y, 5, by_energy=True)
+        d, t = started(D, y, 5, BY_ENERGY)
         assert t.inside.tolist() == greedy(D, y, 5)
         x, residual = np.zeros(5), np.zeros(9)
         error = solve_pursuit(d, t, y, 1.0, x, residual)
@@ -215,7 +215,7 @@ def test_energies_stay_true_where_atoms_are_coherent():
     t, best = empty_code_tableau(d, 24), empty_code_tableau(d, 24)
     correlate(d, y, t.b)
     best.b[:] = t.b
-    pursue(d, t, 24, -np.inf, False)
+    pursue(d, t, 24, -np.inf, BY_CORRELATION)
     open_tableau(t)
     singular = 0.0
     for _ in range(1000):

@@ -1,12 +1,14 @@
 import pickle
 import warnings
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.extending import is_jitted
 from sklearn.decomposition import SparseCoder
 from sklearn.linear_model import orthogonal_mp_gram
 from sklearn.pipeline import make_pipeline
@@ -15,6 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from helpers.reference import admissible, enumerate_supports, qr_energy, random_problem
 from l0anneal import AnnealedSparseCoder, sparse_encode
+from l0anneal.engine import coding, coding_pursuit, coding_search, coding_state
 from l0anneal.engine.coding import _seed
 from l0anneal.engine.coding_pursuit import pursue_plainly
 from l0anneal.engine.coding_state import coding_dictionary, empty_code_tableau
@@ -533,3 +536,24 @@ def test_arguments_of_scikit_learn_that_have_no_meaning_are_refused(name, messag
         sparse_encode(np.ones((1, 3)), np.eye(3), **{name: 1})
     with pytest.raises(TypeError, match="does not take 'n_kick': it is not known"):
         sparse_encode(np.ones((1, 3)), np.eye(3), n_kick=1)
+
+
+def test_kernels_are_compiled_once():
+    """Read-only signals, or a literal among arguments, would compile kernels again for seconds each."""
+    rng = np.random.default_rng(0)
+    Y, D = rng.standard_normal((4, 6)), rng.standard_normal((9, 6))
+    Y.flags.writeable = False
+    for options in (
+        {"n_nonzero_coefs": 2},
+        {"n_nonzero_coefs": 2, "pursuit_only": True},
+        {"tol": 0.5},
+    ):
+        sparse_encode(Y, D, **options)
+    for kernel in (coding.encode, coding.sizes_of_pursuit):
+        assert len(kernel.signatures) == 1, kernel
+    folder = Path(coding.encode.stats.cache_path)
+    for module in (coding, coding_pursuit, coding_search, coding_state):
+        for kernel in vars(module).values():
+            if is_jitted(kernel) and kernel.py_func.__module__ == module.__name__:
+                name = f"{Path(module.__file__).stem}.{kernel.py_func.__qualname__}"
+                assert len(list(folder.glob(f"{name}-*.nbc"))) <= 1, name

@@ -27,7 +27,14 @@ import math
 
 import numpy as np
 
-from l0anneal.engine.coding_pursuit import NOTHING, pursue, pursue_plainly, solve_pursuit
+from l0anneal.engine.coding_pursuit import (
+    BY_CORRELATION,
+    BY_ENERGY,
+    NOTHING,
+    pursue,
+    pursue_plainly,
+    solve_pursuit,
+)
 from l0anneal.engine.coding_search import RESOLUTION, open_tableau, search
 from l0anneal.engine.coding_state import ENERGY, SIZE, correlate, refit
 from l0anneal.engine.dot import dot
@@ -99,7 +106,7 @@ def _search_support(d, t, spare, y, reach, n_atoms, n_nonzero, n_kicks, state, r
     """
     x, x_first, residual = rows[0], rows[1], rows[2, : y.size]
     best, first = supports[0], supports[1]
-    straight = pursue(d, t, n_nonzero, -np.inf, False)
+    straight = pursue(d, t, n_nonzero, -np.inf, BY_CORRELATION)
     size = size_first = t.counts[SIZE]
     for m in range(size):
         best[m] = first[m] = t.inside[m]
@@ -176,7 +183,7 @@ def encode(d, t, spare, norms, signals, n_nonzero, n_kicks, key, supports, coefs
         if reach == 0.0:
             continue
         if n_kicks == PURSUIT:
-            pursue(d, t, n_nonzero, -np.inf, True)
+            pursue(d, t, n_nonzero, -np.inf, BY_ENERGY)
             size = t.counts[SIZE]
             for m in range(size):
                 found[0, m] = t.inside[m]
@@ -217,5 +224,5 @@ def sizes_of_pursuit(d, t, signals, parts, n_nonzero, sizes):
         if parts[i] < 1.0:
             _, _, reach = _begin(d, t.b, signals[i], y)
             if reach > 0.0:
-                pursue(d, t, n_nonzero, 0.5 * (parts[i] - 1.0) / reach, False)
+                pursue(d, t, n_nonzero, 0.5 * (parts[i] - 1.0) / reach, BY_CORRELATION)
                 sizes[i] = t.counts[SIZE]

@@ -26,8 +26,10 @@ from l0anneal.engine.dot import dot
 from l0anneal.engine.kernel import loop
 from l0anneal.engine.largest import largest, position_of
 
-__all__ = ["NOTHING", "pursue", "pursue_plainly", "solve_pursuit"]
+__all__ = ["BY_CORRELATION", "BY_ENERGY", "NOTHING", "pursue", "pursue_plainly", "solve_pursuit"]
 
+# How a pursuit chooses. Python integers would compile it once for each.
+BY_CORRELATION, BY_ENERGY = np.int64(0), np.int64(1)
 NOTHING = 1e-12  # correlations below this, of unit atoms with a unit signal, are rounding
 
 
@@ -40,7 +42,7 @@ def _include(d, t, n, j):
     new, gram = t.W[n], d.gram[j]
     for p in range(new.size):
         new[p] = gram[p]
-    combine(new, t.W, t.slots, row, 0, n)
+    combine(new, t.W, t.slots, row, np.int64(0), n)
     scale = 1.0 / math.sqrt(t.gamma[j])
     for p in range(new.size):
         new[p] *= scale
@@ -60,7 +62,7 @@ def _include(d, t, n, j):
 
 
 @loop
-def pursue(d, t, n_nonzero, enough, by_energy):
+def pursue(d, t, n_nonzero, enough, rule):
     """Choose atoms one by one, up to a number of them or down to an energy.
 
     By energy, the next atom is the one that lowers the error most (order-recursive matching pursuit),
@@ -72,14 +74,14 @@ def pursue(d, t, n_nonzero, enough, by_energy):
         r[p] = t.b[p]
     for p in range(r.size):
         gamma[p] = d.diag[p]
-    if not by_energy:
+    if rule == BY_CORRELATION:
         for p in range(r.size):
             free[p] = 1.0
     straight = True
-    n = 0
+    n = np.int64(0)  # a literal would compile what is called with it twice
     energy = 0.0
     while n < n_nonzero and energy > enough:
-        if by_energy:
+        if rule == BY_ENERGY:
             for p in range(r.size):
                 square = r[p] * r[p]
                 ratio = square / gamma[p]

@@ -60,7 +60,7 @@ def _set_inside(t):
 
 
 @inlined
-def _invert(L, inverse, U, n):
+def _invert_factor(L, inverse, U, n):
     """Write the inverse of L Lᵀ to U."""
     for i in range(n):
         row = inverse[i]
@@ -96,7 +96,7 @@ def open_tableau(t):
         combine(row, t.W, t.slots, factors, k + 1, n)
         for p in range(row.size):
             row[p] *= scale
-    _invert(t.L, t.inverse, t.U, n)
+    _invert_factor(t.L, t.inverse, t.U, n)
     _set_inside(t)
     t.counts[MOVES] = 1  # not as accurate as after `renew`
     t.values[FAULT] = 0.0
@@ -123,7 +123,7 @@ def renew(d, t):
     support = t.inside[:n]
     if factorise(d, support, t.L) == 0.0:
         return False
-    _invert(t.L, t.inverse, t.U, n)
+    _invert_factor(t.L, t.inverse, t.U, n)
     step, x, factors = t.short[STEP], t.x, t.short[G_ROW]
     for m in range(n):
         x[m] = 0.0
@@ -138,7 +138,7 @@ def renew(d, t):
                 step[m] -= row[support[l]] * x[l]
     for p in range(t.r.size):
         t.r[p] = t.b[p]
-    combine(t.r, d.gram, support, x, 0, n)
+    combine(t.r, d.gram, support, x, np.int64(0), n)
     for p in range(t.r.size):
         t.gamma[p] = d.diag[p]
     for k in range(n):
@@ -147,7 +147,7 @@ def renew(d, t):
             factors[m] = -t.U[k, m]
         for p in range(row.size):
             row[p] = 0.0
-        combine(row, d.gram, support, factors, 0, n)
+        combine(row, d.gram, support, factors, np.int64(0), n)
         for p in range(row.size):
             gamma[p] -= row[p] * gram[p]
     _set_inside(t)
@@ -187,7 +187,7 @@ def _change_rows(t, gram, k, j, gamma_j, r_j, freed):
     w, x_k, scale = W_k[j], t.x[k], 1.0 / gamma_j
     for p in range(c.size):
         c[p] = gram[p]
-    combine(c, t.W, t.slots, g, 0, n)
+    combine(c, t.W, t.slots, g, np.int64(0), n)
     for p in range(c.size):
         s[p] = W_k[p] * freed
     for p in range(c.size):
@@ -355,7 +355,7 @@ def search(d, t, best, n_atoms, n_kicks, state):
     ``t`` is the tableau of a support, and ``best`` has its correlations b too. In the end, the support
     of ``best`` is the best that was found; its energy is infinite if the first descent failed.
     """
-    if not _descend(d, t, 0):
+    if not _descend(d, t, np.int64(0)):
         best.values[ENERGY] = np.inf
         return
     if n_kicks == 0:

@@ -146,7 +146,7 @@ class Coding:
                 self.atoms.prepared,
                 *tableaux,
                 self.atoms.norms,
-                self.Y[block],
+                _writeable(self.Y[block]),
                 self.k,
                 n_kicks,
                 self.key,
@@ -206,7 +206,9 @@ def _pursue_within(
     tableau = atoms.tableau(most)
     for block in _blocks(len(Y), len(atoms) * most * most, 1):
         if run.now() < run.cutoff:
-            sizes_of_pursuit(atoms.prepared, tableau, Y[block], parts[block], most, sizes[block])
+            sizes_of_pursuit(
+                atoms.prepared, tableau, _writeable(Y[block]), parts[block], most, sizes[block]
+            )
             run.advance(len(Y[block]), "matching pursuit")
         else:
             codes.replace(block, one_atom(Y[block], atoms))
@@ -244,6 +246,11 @@ def one_atom(Y: Floats, atoms: Atoms) -> Codes:
     best, at = np.argmax(np.abs(products), axis=1), np.arange(len(Y))
     coefs = products[at, best] / atoms.norms[best]
     return Codes(best[:, None], coefs[:, None], (coefs != 0).astype(np.int64))
+
+
+def _writeable(Y: Floats) -> Floats:
+    """Return a copy of signals that are read-only, for which the kernels would be compiled again."""
+    return Y if Y.flags.writeable else Y.copy()
 
 
 def _blocks(n_signals: int, work: float, n_threads: int) -> list[slice]:

@@ -111,8 +111,10 @@ class Signals:
 
     def read(self, rows: slice) -> Floats:
         """Return some rows; raise ValueError if one of them has a number that is not finite."""
-        Y: Floats = np.ascontiguousarray(np.asarray(self.source[rows]), dtype=np.float64)
-        if self.on_disk and not np.isfinite(Y).all():
+        if not self.on_disk:
+            return np.asarray(self.source[rows])
+        Y: Floats = np.array(self.source[rows], dtype=np.float64, order="C")
+        if not np.isfinite(Y).all():
             row = rows.start + int(np.flatnonzero(~np.isfinite(Y).all(axis=1))[0])
             raise ValueError(
                 f"signals contains NaN or infinity in row {row}; it needs finite numbers"
