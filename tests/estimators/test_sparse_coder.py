@@ -1,12 +1,14 @@
 import pickle
 import warnings
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.extending import is_jitted
 from sklearn.decomposition import SparseCoder
 from sklearn.linear_model import orthogonal_mp_gram
 from sklearn.pipeline import make_pipeline
@@ -15,8 +17,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from helpers.reference import admissible, enumerate_supports, qr_energy, random_problem
 from l0anneal import AnnealedSparseCoder, sparse_encode
-from l0anneal.engine.coding import _pursue_plainly, _seed
-from l0anneal.engine.tableau import empty_tableau
+from l0anneal.engine import coding, coding_pursuit, coding_search, coding_state
+from l0anneal.engine.coding import _seed
+from l0anneal.engine.coding_pursuit import pursue_plainly
+from l0anneal.engine.coding_state import coding_dictionary, empty_code_tableau
 
 
 def cosines(width, n):
@@ -53,7 +57,8 @@ def test_finds_the_best_support_of_small_problems(kind, k):
     rng = np.random.default_rng(k)
     A, _ = random_problem(rng, 7, 12, kind)
     Y = rng.standard_normal((8, 7))
-    codes = sparse_encode(Y, A.T, k, n_kicks=60, random_state=0)
+    # with copies of atoms, 60 kicks miss the optimum of about one signal in a hundred
+    codes = sparse_encode(Y, A.T, k, n_kicks=300, random_state=0)
     for y, code in zip(Y, codes):
         best = enumerate_supports(A, y, k)[1].min()
         energy = 0.5 * np.sum((y - A @ code) ** 2)
@@ -118,17 +123,16 @@ def test_plain_pursuit_is_scikit_learns():
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     y = rng.standard_normal(12)
     y /= np.linalg.norm(y)
-    gram = D @ D.T
-    t = empty_tableau(gram, np.arange(30), np.empty((0, 0)), np.ones(30), D @ y, 5)
-    support, x = np.zeros(5, dtype=np.int64), np.zeros(5)
-    scratch = np.zeros((5, 5)), np.zeros(12), np.zeros(30, dtype=np.bool_)
-    assert _pursue_plainly(t, D, y, support, x, *scratch) == 5
-    theirs = orthogonal_mp_gram(gram, D @ y, n_nonzero_coefs=5)
+    d = coding_dictionary(D)
+    t = empty_code_tableau(d, 5)
+    support, x, residual = np.zeros(5, dtype=np.int64), np.zeros(5), np.zeros(12)
+    assert pursue_plainly(d, t, y, support, x, residual) == 5
+    theirs = orthogonal_mp_gram(D @ D.T, D @ y, n_nonzero_coefs=5)
     code = np.zeros(30)
     code[support] = x
     np.testing.assert_allclose(code, theirs, atol=1e-12)
     # a signal within reach of two atoms needs no more
-    assert _pursue_plainly(t, D, D[3], support, x, *scratch) == 1
+    assert pursue_plainly(d, t, D[3], support, x, residual) == 1
 
 
 def test_a_code_depends_on_seed_and_signal_alone():
@@ -477,7 +481,8 @@ def test_a_tolerance_of_zero_finds_signals_of_few_atoms():
     # the search also removes atoms that only the pursuit needed; rounding errors do not stop it
     Y = np.array([D[rng.choice(60, 5, replace=False)].sum(axis=0) for _ in range(20)])
     sizes = np.count_nonzero(sparse_encode(Y, D, tol=0.0, n_kicks=30, random_state=0), axis=1)
-    assert set(sizes) <= {5, 20}  # 20 atoms represent any signal
+    assert sizes.min() == 5
+    assert sizes.max() <= 20  # 20 atoms represent any signal
     assert np.mean(sizes == 5) > 0.6
 
 
@@ -532,3 +537,24 @@ def test_arguments_of_scikit_learn_that_have_no_meaning_are_refused(name, messag
         sparse_encode(np.ones((1, 3)), np.eye(3), **{name: 1})
     with pytest.raises(TypeError, match="does not take 'n_kick': it is not known"):
         sparse_encode(np.ones((1, 3)), np.eye(3), n_kick=1)
+
+
+def test_kernels_are_compiled_once():
+    """Read-only signals, or a literal among arguments, would compile kernels again for seconds each."""
+    rng = np.random.default_rng(0)
+    Y, D = rng.standard_normal((4, 6)), rng.standard_normal((9, 6))
+    Y.flags.writeable = False
+    for options in (
+        {"n_nonzero_coefs": 2},
+        {"n_nonzero_coefs": 2, "pursuit_only": True},
+        {"tol": 0.5},
+    ):
+        sparse_encode(Y, D, **options)
+    for kernel in (coding.encode, coding.sizes_of_pursuit):
+        assert len(kernel.signatures) == 1, kernel
+    folder = Path(coding.encode.stats.cache_path)
+    for module in (coding, coding_pursuit, coding_search, coding_state):
+        for kernel in vars(module).values():
+            if is_jitted(kernel) and kernel.py_func.__module__ == module.__name__:
+                name = f"{Path(module.__file__).stem}.{kernel.py_func.__qualname__}"
+                assert len(list(folder.glob(f"{name}-*.nbc"))) <= 1, name

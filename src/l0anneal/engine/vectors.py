@@ -19,7 +19,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["dot", "dot_four", "largest", "multiply_four", "subtract_four"]
+from l0anneal.engine.kernel import inlined
+
+__all__ = ["dot", "dot_four", "largest", "multiply_four", "position_of", "subtract_four"]
 
 _LANES = 4
 _DOUBLE = ir.DoubleType()
@@ -173,7 +175,7 @@ def _generate_dot(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _largest(typingctx: Any, x: Any, least: Any) -> Any:
-    """Return the largest element of a vector, or ``least`` if that is larger."""
+    """Return the largest element of a vector, or ``least`` if that is larger; NaN is ignored."""
     if not (_arrays(x) and _numbers(least)):
         return None
     return types.float64(x, least), _generate_largest
@@ -182,16 +184,22 @@ def _largest(typingctx: Any, x: Any, least: Any) -> Any:
 def _generate_largest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     code = _Code(context, builder, signature, args)
     x, least = code.values
-    vector = cgutils.alloca_once_value(builder, code.spread(least, _VECTOR))
+    vectors = [cgutils.alloca_once_value(builder, code.spread(least, _VECTOR)) for _ in range(4)]
     number = cgutils.alloca_once_value(builder, least)
 
     def compare(slot: Any, value: Any) -> None:
         here = builder.load(slot)
         builder.store(builder.select(builder.fcmp_ordered(">", value, here), value, here), slot)
 
-    end = code.loop(code.size(x), _LANES, lambda at: compare(vector, code.load(x, at, _VECTOR)))
+    def wide(at: Any) -> None:
+        for part, slot in enumerate(vectors):
+            compare(slot, code.load(x, code.after(at, part * _LANES), _VECTOR))
+
+    end = code.loop(code.size(x), 4 * _LANES, wide)
+    for slot in vectors[1:]:
+        compare(vectors[0], builder.load(slot))
     for i in range(_LANES):
-        compare(number, builder.extract_element(builder.load(vector), ir.Constant(_INDEX, i)))
+        compare(number, builder.extract_element(builder.load(vectors[0]), ir.Constant(_INDEX, i)))
     code.loop(code.size(x), 1, lambda at: compare(number, code.load(x, at, _DOUBLE)), start=end)
     return builder.load(number)
 
@@ -290,3 +298,12 @@ largest: Any = intrinsic(_largest)
 dot_four: Any = intrinsic(_dot_four)
 multiply_four: Any = intrinsic(_multiply_four)
 subtract_four: Any = intrinsic(_subtract_four)
+
+
+@inlined
+def position_of(x, value):
+    """Return the first position of a value that x has."""
+    p = 0
+    while x[p] != value:
+        p += 1
+    return p

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.coding import encode, sizes_of_pursuit
+from l0anneal.engine.coding import OMP, PURSUIT, encode, sizes_of_pursuit
+from l0anneal.engine.coding_state import (
+    CodeTableau,
+    CodingDictionary,
+    coding_dictionary,
+    empty_code_tableau,
+)
 from l0anneal.engine.rng import stream
-from l0anneal.engine.tableau import Tableau, empty_tableau
+from l0anneal.estimators.codes import Codes
 from l0anneal.samplers.run import Run
 
-__all__ = ["Atoms", "Coding", "encode_within", "one_atom", "parts_of", "warm_up_coding"]
+__all__ = ["PURSUIT", "Atoms", "Coding", "encode_within", "one_atom", "parts_of", "warm_up_coding"]
 
-BLOCK = 32  # largest number of signals between two checks for Ctrl-C and the time limit
-WORK = 2e7  # products of outside columns and slots between two such checks, about
+BLOCK = 512  # largest number of signals between two checks for Ctrl-C and the time limit
+WORK = 2e7  # products of atoms and slots between two such checks, about
 EXCHANGES = 10  # that follow a kick, about
-PURSUIT = -1  # given as a number of kicks: matching pursuit alone, without a descent
+BLOCKS_PER_THREAD = 4  # at least, so that threads end at about the same time
 EXACT = 1e-20  # a residual below this part of ‖y‖² is a rounding error
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -35,6 +41,8 @@ class Atoms:
         The atoms; a zero atom stays zero.
     norms : ndarray of shape (n_atoms,)
         Their norms in the caller's units, 1 for a zero atom.
+    prepared : CodingDictionary
+        What the kernels need, computed when it is first used.
     """
 
     unit: Floats
@@ -52,38 +60,53 @@ class Atoms:
     def __len__(self) -> int:
         return int(self.unit.shape[0])
 
-    def tableau(self, gram: Floats, k: int) -> Tableau:
+    @cached_property
+    def prepared(self) -> CodingDictionary:
+        """The padded atoms and their Gram matrix."""
+        return coding_dictionary(self.unit)
+
+    def tableau(self, k: int) -> CodeTableau:
         """Return an empty tableau for supports of up to k atoms."""
-        diag = np.any(self.unit != 0, axis=1).astype(np.float64)
-        n = len(self)
-        return empty_tableau(gram, np.arange(n), np.empty((0, 0)), diag, np.zeros(n), k)
+        return empty_code_tableau(self.prepared, k)
 
 
 class Coding:
-    """The codes of some signals, with k atoms each; threads take blocks of signals one by one."""
+    """The codes of some signals, with k atoms each; threads take blocks of signals one by one.
+
+    Parameters
+    ----------
+    run : Run
+    Y : ndarray of shape (n_signals, n_features)
+    atoms : Atoms
+    k, n_kicks : int
+        Number of atoms, and number of kicks or `PURSUIT`.
+    n_later : int
+        Number of signals for whose pursuit a run with a time limit has to keep time when it has finished
+        these.
+    """
 
     def __init__(
-        self, run: Run, Y: Floats, atoms: Atoms, gram: Floats, k: int, n_kicks: int
+        self, run: Run, Y: Floats, atoms: Atoms, k: int, n_kicks: int, n_later: int = 0
     ) -> None:
         self.run, self.Y, self.atoms = run, Y, atoms
         self.k, self.n_kicks = k, n_kicks
-        self.codes, self.errors = np.zeros((len(Y), len(atoms))), np.ones(len(Y))
+        self.codes, self.errors = Codes.empty(len(Y), k), np.ones(len(Y))
         self.key = stream(run.stream("coding"))
-        work = EXCHANGES * (1 + n_kicks) * len(atoms) * k
-        self.blocks = _blocks(len(Y), work)
+        work = (k + EXCHANGES * (1 + max(0, n_kicks))) * len(atoms) * k
+        self.blocks = _blocks(len(Y), work, run.n_threads)
         self.n_threads = max(1, min(len(self.blocks), run.n_threads))
-        self.idle: SimpleQueue[tuple[Tableau, Tableau]] = SimpleQueue()
+        self.idle: SimpleQueue[tuple[CodeTableau, CodeTableau]] = SimpleQueue()
         for _ in range(self.n_threads):
-            self.idle.put((atoms.tableau(gram, k), atoms.tableau(gram, k)))
-        self.unfinished = len(self.blocks)
-        self.pursuit_seconds = 0.0  # for one block
+            self.idle.put((atoms.tableau(k), atoms.tableau(k)))
+        self.n_left = len(Y) + n_later
+        self.pursuit_seconds = 0.0  # for one signal
 
     def run_all(self) -> Mask:
         """Fill in the codes; return which signals were finished. The others have those of a pursuit."""
         if self.run.time_limit is not None:
             began = self.run.now()
-            self._encode(self.blocks[0], PURSUIT)
-            self.pursuit_seconds = self.run.now() - began
+            self._encode(self.blocks[0], OMP)
+            self.pursuit_seconds = (self.run.now() - began) / len(self.Y[self.blocks[0]])
         finished = self.search()
         left = [block for block in self.blocks if not finished[block].all()]
         self.run.map(self.pursue, left)
@@ -100,33 +123,36 @@ class Coding:
     def pursue(self, block: slice) -> None:
         """Fill in the codes of matching pursuit or, where it is late, codes of one atom."""
         if self.run.now() < self.run.cutoff:
-            self._encode(block, PURSUIT)
+            self._encode(block, OMP)
         else:
-            self.codes[block] = one_atom(self.Y[block], self.atoms)
+            self.codes.replace(block, one_atom(self.Y[block], self.atoms))
 
     def _finish(self, block: slice) -> bool:
         """Encode a block if there is time for it and for the pursuit of those after it."""
-        to_pursue = self.unfinished * self.pursuit_seconds / self.n_threads
+        to_pursue = self.n_left * self.pursuit_seconds / self.n_threads
         if self.run.stopped or self.run.now() + to_pursue >= self.run.deadline:
             return False
         self._encode(block, self.n_kicks)
-        self.unfinished -= 1
-        self.run.advance(len(self.Y[block]))
+        n = len(self.Y[block])
+        self.n_left -= n
+        self.run.advance(n)
         return True
 
     def _encode(self, block: slice, n_kicks: int) -> None:
         tableaux = self.idle.get()
+        codes = self.codes[block]
         try:
-            self.codes[block] = 0.0
             encode(
+                self.atoms.prepared,
                 *tableaux,
-                self.atoms.unit,
                 self.atoms.norms,
-                self.Y[block],
+                _writeable(self.Y[block]),
                 self.k,
                 n_kicks,
                 self.key,
-                self.codes[block],
+                codes.supports,
+                codes.coefs,
+                codes.sizes,
                 self.errors[block],
             )
         finally:
@@ -134,18 +160,18 @@ class Coding:
 
 
 def encode_within(
-    run: Run, Y: Floats, atoms: Atoms, gram: Floats, most: int, n_kicks: int, tol: float
-) -> tuple[Floats, Mask]:
+    run: Run, Y: Floats, atoms: Atoms, most: int, n_kicks: int, tol: float
+) -> tuple[Codes, Mask]:
     """Return codes with the fewest atoms that reach a squared error of ``tol``, and which are finished.
 
     Orthogonal matching pursuit tells how many atoms are enough. From there, a search with one atom
     less is made as long as it reaches the tolerance. A signal that ``most`` atoms do not bring within
-    the tolerance has a code of ``most`` atoms.
+    the tolerance has a code of ``most`` atoms. With `PURSUIT` for a number of kicks, there is no search.
     """
     parts = parts_of(Y, tol)
-    codes = np.zeros((len(Y), len(atoms)))
-    size, finished = _pursue_within(run, Y, atoms, gram, most, parts, codes)
-    trying = finished & (size > 0)
+    codes = Codes.empty(len(Y), most)
+    size, finished = _pursue_within(run, Y, atoms, most, parts, codes)
+    trying = finished & (size > 0) & (n_kicks != PURSUIT)
     first = trying.copy()  # the search has not yet replaced the code of the pursuit
     while trying.any():
         # all signals of one size at a time, the largest first, so that each is tried in turn
@@ -155,13 +181,13 @@ def encode_within(
             finished[rows] = trying[rows] = False
             continue
         run.note(f"{k} atoms: {rows.size} signals")
-        coding = Coding(run, Y[rows], atoms, gram, k, n_kicks)
+        coding = Coding(run, Y[rows], atoms, k, n_kicks)
         done = coding.search()
         reached = done & (coding.errors <= parts[rows])
         # of a signal that stays above the tolerance, the error is made as small as possible
         above = done & first[rows] & (size[rows] == most)
-        better = reached | above
-        codes[rows[better]] = coding.codes[better]
+        better = np.flatnonzero(reached | above)
+        codes.replace(rows[better], coding.codes[better])
         finished[rows] &= done
         trying[rows] = reached & (k > 1)
         first[rows] = False
@@ -170,31 +196,34 @@ def encode_within(
 
 
 def _pursue_within(
-    run: Run, Y: Floats, atoms: Atoms, gram: Floats, most: int, parts: Floats, codes: Floats
+    run: Run, Y: Floats, atoms: Atoms, most: int, parts: Floats, codes: Codes
 ) -> tuple[NDArray[np.int64], Mask]:
     """Fill in codes of matching pursuit that reach the tolerance; return their sizes.
 
     Also returns the signals for which there was time; the others have codes of at most one atom.
     """
     sizes, in_time = np.zeros(len(Y), dtype=np.int64), np.ones(len(Y), dtype=bool)
-    tableau = atoms.tableau(gram, most)
-    for block in _blocks(len(Y), len(atoms) * most):
+    tableau = atoms.tableau(most)
+    for block in _blocks(len(Y), len(atoms) * most * most, 1):
         if run.now() < run.cutoff:
-            sizes_of_pursuit(tableau, atoms.unit, Y[block], parts[block], most, sizes[block])
+            sizes_of_pursuit(
+                atoms.prepared, tableau, _writeable(Y[block]), parts[block], most, sizes[block]
+            )
             run.advance(len(Y[block]), "matching pursuit")
         else:
-            codes[block], in_time[block] = one_atom(Y[block], atoms), False
-            codes[block][parts[block] >= 1.0] = 0.0
+            codes.replace(block, one_atom(Y[block], atoms))
+            codes.sizes[block][parts[block] >= 1.0] = 0
+            in_time[block] = False
     waiting = in_time & (sizes > 0)
     while waiting.any():
         k = int(sizes[waiting].min())
         rows = np.flatnonzero(waiting & (sizes == k))
-        coding = Coding(run, Y[rows], atoms, gram, k, PURSUIT)
+        coding = Coding(run, Y[rows], atoms, k, OMP)
         run.map(coding.pursue, coding.blocks)
-        codes[rows] = coding.codes
+        codes.replace(rows, coding.codes)
         # refined errors decide: the energies of a tableau are too coarse for a small tolerance
         above = (coding.errors > parts[rows]) & (k < most)
-        ended = np.count_nonzero(coding.codes, axis=1) < k  # no other atom is independent
+        ended = coding.codes.sizes < k  # no other atom is independent
         again = above & ~ended
         sizes[rows[again]] += 1
         sizes[rows[above & ended]] = most
@@ -211,18 +240,25 @@ def parts_of(Y: Floats, tol: float) -> Floats:
     return np.where(lengths > 0, np.maximum(parts, EXACT), np.inf)
 
 
-def one_atom(Y: Floats, atoms: Atoms) -> Floats:
+def one_atom(Y: Floats, atoms: Atoms) -> Codes:
     """Return codes that have the best atom alone."""
     products = Y @ atoms.unit.T
     best, at = np.argmax(np.abs(products), axis=1), np.arange(len(Y))
-    codes = np.zeros(products.shape)
-    codes[at, best] = products[at, best] / atoms.norms[best]
-    return codes
+    coefs = products[at, best] / atoms.norms[best]
+    return Codes(best[:, None], coefs[:, None], (coefs != 0).astype(np.int64))
 
 
-def _blocks(n_signals: int, work: float) -> list[slice]:
+def _writeable(Y: Floats) -> Floats:
+    """Return a copy of signals that are read-only, for which the kernels would be compiled again."""
+    return Y if Y.flags.writeable else Y.copy()
+
+
+def _blocks(n_signals: int, work: float, n_threads: int) -> list[slice]:
     """Return blocks of signals that take some hundredths of a second, given the work for one."""
-    size = max(1, min(BLOCK, int(WORK / max(1.0, work))))
+    size = min(BLOCK, int(WORK / max(1.0, work)))
+    if n_threads > 1:
+        size = min(size, n_signals // (BLOCKS_PER_THREAD * n_threads))
+    size = max(1, size)
     return [slice(i, min(n_signals, i + size)) for i in range(0, n_signals, size)]
 
 
@@ -230,8 +266,8 @@ def _blocks(n_signals: int, work: float) -> list[slice]:
 def warm_up_coding() -> None:
     """Compile the kernels of sparse coding."""
     atoms = Atoms.of(np.eye(4, 3) + 0.5)
-    gram = atoms.unit @ atoms.unit.T
-    t, spare = atoms.tableau(gram, 2), atoms.tableau(gram, 2)
-    key, Y = stream(np.random.SeedSequence(0)), np.ones((1, 3))
-    encode(t, spare, atoms.unit, atoms.norms, Y, 2, 1, key, np.zeros((1, 4)), np.zeros(1))
-    sizes_of_pursuit(t, atoms.unit, Y, np.ones(1), 2, np.zeros(1, dtype=np.int64))
+    d, t, spare = atoms.prepared, atoms.tableau(2), atoms.tableau(2)
+    key, Y, codes = stream(np.random.SeedSequence(0)), np.ones((1, 3)), Codes.empty(1, 2)
+    arrays = codes.supports, codes.coefs, codes.sizes
+    encode(d, t, spare, atoms.norms, Y, 2, 1, key, *arrays, np.zeros(1))
+    sizes_of_pursuit(d, t, Y, np.ones(1), 2, np.zeros(1, dtype=np.int64))
