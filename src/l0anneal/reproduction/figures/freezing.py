@@ -97,9 +97,11 @@ def _draw_theory(ax: Axes, theory: Theory) -> None:
 
 def judge(data: Data) -> list[Row]:
     """Judge where the metastable branch freezes, T and ε, and where the runs stop."""
-    from l0anneal.theory import rsb
+    from l0anneal.theory import condensation, rsb
 
     theory = Theory(data["freezing"].attrs).exact
+    point = condensation.condensation_point(theory)
+    assert point is not None
     frozen = theory.freezing("cooled")
     assert frozen is not None
     at_theirs = theory.at(PAPER_T, "cooled")
@@ -129,6 +131,17 @@ def judge(data: Data) -> list[Row]:
             same_number(at_theirs.distortion, PAPER_EPSILON, 1e-10),
             note="Margin: one unit of the last printed digit. The curve ε(T) is the paper's; the "
             "temperature at which it is said to end is not where our entropy vanishes.",
+        ),
+        Row(
+            "T_K, where the clusters of the branch condense",
+            "1.3e-7 (for s = 0)",
+            f"{point.temperature:.4e}: the complexity at m = 1 vanishes, s = "
+            f"{point.state.entropy:.4f}, ε = {point.state.distortion:.3e}",
+            "–",
+            same_number(point.temperature, PAPER_T, 1e-8),
+            new=True,
+            note="Margin: one unit of the last printed digit. The paper's T would fit T_K better than "
+            "the temperature of s = 0, but its ε is not that at T_K.",
         ),
         _judge_end(data),
         _judge_slower(data),
