@@ -46,11 +46,7 @@ CURVES = {"distortion": "ε(T)", "mse": "MSE(T)"}
 #: nats per column for entropies.
 MARGINS = {"distortion": 0.05, "mse": 0.1, "free_entropy": 0.01, "entropy": 0.02}
 
-WHY_MARGIN = (
-    "At N = 100 and T = 1 the finite size shifts ε by 3 % and the MSE by 6 %; a limit of N → ∞ has to "
-    "be nearer to theory than a single size, up to 5 % and 10 %. Entropies: 0.01 and 0.02 nats, some "
-    "hundredths of their range."
-)
+WHY_MARGIN = "Margin: what a finite size of N = 100 would shift, rounded up."
 
 
 @dataclass(frozen=True)

@@ -346,11 +346,13 @@ def larger(
         text += f", claimed above {than:+.3g}{unit}"
     if len(places):
         text = f"least at {places[worst]}: {text}"
+    p = float(estimate.p_above(than).max())
     p_against = min(1.0, estimate.mean.size * float(estimate.p_below(than).min()))
-    # if all samples pointed one way, permuting the signs or the labels would give this p
+    # if all samples point one way, permuting the signs or the labels gives this p: the law of fewer
+    # samples is not known well enough for a smaller one
     n = estimate.n_samples
     best_p = 0.5 ** n[0] if len(n) == 1 else 1.0 / math.comb(sum(n), n[0])
-    return Verdict("larger", text, float(estimate.p_above(than).max()), p_against, best_p)
+    return Verdict("larger", text, max(p, best_p), max(p_against, best_p), best_p)
 
 
 # ---------------------------------------------------------------- counts

@@ -107,7 +107,9 @@ def _draw_branch(
     ax: Axes, data: Data, theory: Theory, branch: Branch, name: str, low: float, high: float
 ) -> None:
     """Draw one branch: the line of theory, and the measured points up to the branch's end."""
-    line = theory.line(branch.name, low, high, 80)
+    frozen = theory.exact.freezing("cooled")
+    first = low if branch is PLANTED or frozen is None else max(low, frozen.temperature)
+    line = theory.line(branch.name, first, high, 80)  # below freezing there is no state
     text = f"branch {branch.number} ({branch.name}), theory"
     ax.plot(line["temperature"], line[name], color=branch.color, lw=1.5, label=text)
     end = theory.exact.spinodals().planted

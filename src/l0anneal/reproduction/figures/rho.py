@@ -137,17 +137,22 @@ def _fine(rhos: list[float]) -> list[float]:
 
 def draw(data: Data) -> Figure:
     """Draw distortion and error over ρ, without and with a planted signal."""
-    figure = new_figure(11, 6.6)
+    figure = new_figure(11, 5.2)
     left, middle, right = figure.subplots(1, 3)
     styles = (("blue", "o"), ("orange", "s"), ("green", "^"))
     for group, (color, marker) in zip(NOISE, styles):
         _draw_noise(left, data, group, COLORS[color], marker)
+    t = _nearest_temperature(data, NOISE[0], COOL)
+    for dash, label in (("-", f"theory, T = {t:.2g}"), ("--", "theory, s = 0")):
+        left.plot([], [], color="black", ls=dash, lw=1.3, label=label)
     finish(left, RHO_LABEL, DISTORTION_LABEL, "pure noise", logy=True)
     _draw_planted(middle, data, "distortion", DISTORTION_LABEL)
     _draw_planted(right, data, "mse", MSE_LABEL)
     left.set_ylim(bottom=2e-9)
-    for ax in (left, middle):
-        ax.legend(frameon=False, fontsize=9, ncols=1, loc="upper left", bbox_to_anchor=(0, -0.16))
+    handles, labels = (
+        a + b for a, b in zip(*(x.get_legend_handles_labels() for x in (left, middle)))
+    )
+    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -155,14 +160,13 @@ def _draw_noise(ax: Axes, data: Data, group: str, color: str, marker: str) -> No
     """Draw the distortion of pure noise at a temperature and at the end of the runs."""
     rhos = _rhos(data, group)
     t = _nearest_temperature(data, group, COOL)
-    fine = _fine(rhos)
-    for at, dash, label in ((t, "-", f"theory, T = {t:.2g}"), (None, "--", "theory, s = 0")):
-        values = _theory_over_rho(group, "distortion", at, fine)
-        ax.plot(fine, values, ls=dash, lw=1.3, label=label, color=color)
-    for at, face, label in (
-        (t, color, f"α = {GROUPS[group].alpha:g}, T = {t:.2g}"),
-        (None, "white", "at the end"),
+    fine, alpha = _fine(rhos), GROUPS[group].alpha
+    for at, dash, face, label in (
+        (t, "-", color, f"α = {alpha:g}, T = {t:.2g}"),
+        (None, "--", "white", f"α = {alpha:g}, end of the runs"),
     ):
+        values = _theory_over_rho(group, "distortion", at, fine)
+        ax.plot(fine, values, ls=dash, lw=1.3, color=color)
         x, mean, error = _over_rho(data, group, "distortion", at)
         ax.errorbar(
             x, mean, error, ls="none", marker=marker, ms=4.5, mfc=face, label=label, color=color
@@ -176,11 +180,11 @@ def _draw_planted(ax: Axes, data: Data, name: str, label: str) -> None:
         temperature = _nearest_temperature(data, group, 1e-3)
         fine = _fine(rhos)
         values = _theory_over_rho(group, name, temperature, fine)
-        ax.plot(fine, values, lw=1.4, color=COLORS[color], label=f"theory, α = {alpha:g}")
+        ax.plot(fine, values, lw=1.4, color=COLORS[color], label=f"planted, theory, α = {alpha:g}")
         x, mean, error = _over_rho(data, group, name, 1e-3)
         n = int(data[f"{group}-{rhos[0]:g}"]["n_samples"][-1])
         size = int(data[f"{group}-{rhos[0]:g}"]["size"][-1])
-        text = f"N = {size} ({n} samples each)"
+        text = f"planted, N = {size} ({n} samples)"
         ax.errorbar(
             x, mean, error, ls="none", marker=marker, ms=4.5, color=COLORS[color], label=text
         )

@@ -128,9 +128,10 @@ FIGURE = ReportFigure(
     title="Waiting longer, for larger systems: α = 0.75, ρ̂ = 0.5",
     caption=(
         "The fraction of instances whose planted signal is found, with 95 % binomial intervals, for "
-        "5, 20 and 100 sweeps at each temperature. Where a metastable state exists (right), success "
-        "falls as N grows; where none exists (left), slower runs succeed at every N. Instances with "
-        "more than k planted columns, which have no solution, are not counted."
+        "5, 20 and 100 sweeps at each temperature. The paper says that τ has to grow with N where a "
+        "metastable state exists (right), and that the slow runs needed where none exists (left) "
+        "are another matter. Instances with more than k planted columns, which have no solution, "
+        "are not counted."
     ),
     sweeps=sweeps,
     draw=draw,
