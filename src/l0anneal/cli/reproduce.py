@@ -196,5 +196,5 @@ def _list_figures() -> None:
 
     for name, figure in FIGURES.items():
         full, quick = (len(tasks_of(figure.sweeps(q))) for q in (False, True))
-        title = shorten(figure.title, 44, placeholder=" …")
-        print(f"{name:13} {title:44} {full:5} tasks, {quick:3} quick")
+        title = shorten(figure.title, 42, placeholder=" …")
+        print(f"{name:13} {title:42} {full:5} tasks, {quick:3} quick")

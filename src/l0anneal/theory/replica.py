@@ -401,7 +401,7 @@ class ReplicaSymmetric:
         >>> theory = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1)
         >>> cold = theory.at(0.01)
         >>> cold.frozen, f"{cold.distortion:.6f} {theory.clamped(cold).distortion:.6f}"
-        (True, '0.003001 0.009052')
+        (True, '0.003031 0.009052')
         """
         frozen = self.freezing(state.branch) if state.frozen else None  # type: ignore[arg-type]
         if frozen is None:
