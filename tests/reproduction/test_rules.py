@@ -96,6 +96,18 @@ def test_one_lagging_run_in_a_hundred_does_not_agree():
     assert decide([within(Estimate([values], [1]), 1.0, 0.05)])[0].status == "undecided"
 
 
+def test_skewed_samples_get_a_larger_p_than_students_below_their_tail():
+    """Few of many samples are in the tail, so that both mean and error may be too small."""
+    x = -np.log(1 - (np.arange(100) + 0.5) / 100)
+    estimate = Estimate([x], [1])
+    bound = estimate.mean + 2.5 * estimate.error
+    student = stats.ttest_1samp(x, bound[0], alternative="less").pvalue
+    assert estimate.p_below(bound)[0] > 2 * student
+    # above, Student's is the larger one
+    other = stats.ttest_1samp(x, 0.7, alternative="greater").pvalue
+    assert estimate.p_above(0.7)[0] >= other
+
+
 def test_the_sign_of_a_deviation_counts():
     values = np.random.default_rng(4).normal(0.0, 1.0, 100)
     below, above = values - 2.0, values + 2.0
