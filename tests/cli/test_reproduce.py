@@ -37,6 +37,7 @@ def test_list_names_every_figure(capsys):
     code, out, _ = command(capsys, "list")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == list(FIGURES)
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_the_help_has_an_example_that_works(capsys, tmp_path, monkeypatch):
@@ -55,7 +56,7 @@ def test_a_finished_run_is_not_run_again(capsys, finished, tmp_path):
     args = [QUICKEST, "--quick", "--out", tmp_path, "--store", finished.directory]
     code, out, _ = command(capsys, *args, "--n-jobs", 1)
     assert code == 0
-    assert "0 tasks run, 69 were finished before, 0 failed" in out
+    assert "0 tasks run, 75 were finished before, 0 failed" in out
     assert out.splitlines()[-1] == f"The report is {tmp_path / 'report.html'}"
     assert (tmp_path / "report.html").exists()
 
@@ -64,8 +65,8 @@ def test_shards_report_only_when_all_are_finished(capsys, tmp_path):
     args = [QUICKEST, "--quick", "--out", tmp_path, "-j", 1, "--backend", "threading"]
     code, out, _ = command(capsys, *args, "--shard", "1/2")
     assert code == 0
-    assert "35 tasks run" in out
-    assert "34 tasks of other shares are not finished" in out
+    assert "38 tasks run" in out
+    assert "37 tasks of other shares are not finished" in out
     assert not (tmp_path / "report.html").exists()
     code, out, _ = command(capsys, *args, "--shard", "2/2")
     assert code == 0
@@ -79,6 +80,23 @@ def test_only_report_runs_nothing(capsys, tmp_path):
     assert not list(tmp_path.rglob("*.npz"))
 
 
+def test_a_report_is_drawn_again_from_its_data(capsys, finished, tmp_path):
+    args = [QUICKEST, "--quick", "--out", tmp_path, "--store", finished.directory, "-j", 1]
+    assert command(capsys, *args)[0] == 0
+    page = (tmp_path / "report.html").read_bytes()
+    (tmp_path / "report.html").unlink()
+    code, out, _ = command(capsys, "--from", tmp_path, "-j", 1)
+    assert code == 0
+    assert out == f"The report is {tmp_path / 'report.html'}\n"
+    assert (tmp_path / "report.html").read_bytes() == page
+    code, _, err = command(capsys, QUICKEST, "--from", tmp_path)
+    assert code == 2
+    assert "use it without figures" in err
+    code, _, err = command(capsys, "--from", tmp_path / "nowhere")
+    assert code == 2
+    assert "has no run.json" in err
+
+
 def test_a_local_dask_cluster_from_the_command(capsys, finished, tmp_path):
     pytest.importorskip("distributed")
     store = Store(shutil.copytree(finished.directory, tmp_path / "tasks"))
@@ -86,7 +104,7 @@ def test_a_local_dask_cluster_from_the_command(capsys, finished, tmp_path):
     args = [QUICKEST, "--quick", "--out", tmp_path, "-j", 1, "--backend", "dask"]
     code, out, _ = command(capsys, *args)
     assert code == 0
-    assert "1 tasks run, 68 were finished before" in out
+    assert "1 tasks run, 74 were finished before" in out
 
 
 def test_failures_are_named_at_the_end_with_exit_code_1(capsys, tmp_path, monkeypatch):
@@ -102,13 +120,13 @@ def test_failures_are_named_at_the_end_with_exit_code_1(capsys, tmp_path, monkey
     args = [QUICKEST, "--quick", "--out", tmp_path, "-j", 1]
     code, out, err = command(capsys, *args)
     assert code == 1
-    assert "66 tasks run, 0 were finished before, 3 failed" in out
+    assert "72 tasks run, 0 were finished before, 3 failed" in out
     assert err.count("failed: ArithmeticError: no luck") == 3
     assert '"kind":"l1"' in err
     monkeypatch.undo()
     code, out, _ = command(capsys, *args)
     assert code == 0
-    assert "3 tasks run, 66 were finished before, 0 failed" in out
+    assert "3 tasks run, 72 were finished before, 0 failed" in out
 
 
 @pytest.mark.parametrize(

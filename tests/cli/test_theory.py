@@ -51,8 +51,9 @@ def test_theory_of_pure_noise(noise):
     assert "1.200652e-02" in noise.stdout
     assert "AT-unstable below T = 1.29842e-01" in noise.stdout
     assert "eps = 2.136015e-01, 9.659079e-02 after least squares" in noise.stdout
-    rows = [line for line in noise.stdout.splitlines() if line.endswith(("yes ", "no "))]
-    assert [row.split()[-1] for row in rows] == ["yes", "yes", "no", "no"]
+    ends = ("yes ", "no ", "frozen ")
+    rows = [line for line in noise.stdout.splitlines() if line.endswith(ends)]
+    assert [row.split()[-1] for row in rows] == ["yes", "yes", "no", "frozen"]
 
 
 def test_theory_without_a_transition():
@@ -148,3 +149,13 @@ def test_the_commands_import_nothing_of_the_engine():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "True []"
+
+
+def test_a_stable_branch_with_negative_entropy_is_called_frozen():
+    """The cooled branch of this problem is AT-stable down to T = 0, also where it has frozen."""
+    limits = ("--t-min", 1e-8, "--t-max", 1e-6, "--n-temperatures", 3)
+    out = run("theory", "--alpha", 0.75, "--rho", 0.65, "--rho-hat", 0.5, *limits).output
+    rows = [line for line in out.splitlines() if "1.000e-08" in line]
+    assert any("frozen" in row and "7.2578e-09" in row for row in rows)
+    assert "condensation" in out
+    assert "T_K = 1.3466" in out

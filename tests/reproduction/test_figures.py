@@ -23,8 +23,8 @@ def test_every_file_of_the_folder_is_a_figure_of_the_report():
 @pytest.mark.parametrize(
     ("quick", "n_tasks", "digest"),
     [
-        (True, 277, "96340273cefae2f226e92aec8f7c8eb359c404f7d625b98a882fe20d00b2ee05"),
-        (False, 3590, "95e9a3f8e5feb8e7990533adf09fac5ebcbba663e07532a6dab28c1cac76f8ee"),
+        (True, 487, "09f86b8f8f30167d0e5617e9abb49f0bcbf4c5160b71b35cf954f2f46dc97a54"),
+        (False, 12402, "41265a4adafda4031bd94de9b7a789af24116cb9d26708256dbafaa0f47d4cfa"),
     ],
 )
 def test_the_tasks_stay_the_same(quick, n_tasks, digest):
@@ -48,6 +48,11 @@ def test_the_full_size_is_the_papers():
         assert full[name].samples == {100: 100, 200: 100, 400: 100}
         assert full[name].solver["schedule"] == {"kind": "paper", "tau": 5}
     assert full["slow"].solver["schedule"]["tau"] == 100
+    assert full["slow"].samples == {100: 100, 200: 100, 400: 100}
+    # a hundred samples everywhere, except for the pictures of single runs
+    singles = {"noisy-weak-one", "noisy-strong-one"}
+    counts = {name: set(sweep.samples.values()) for name, sweep in full.items()}
+    assert all(found == ({1} if name in singles else {100}) for name, found in counts.items())
     assert full["noise"].parameters["sigma_xi2"] == 1.0
 
 
@@ -62,15 +67,17 @@ def test_a_name_means_the_same_sweep_in_every_figure(quick):
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_sweeps_of_a_group_differ_in_rho_alone(quick):
+def test_sweeps_of_a_group_differ_in_rho_and_solver_alone(quick):
     groups = {}
     for sweep in sweeps_of(quick=quick).values():
         if sweep.group:
-            groups.setdefault(sweep.group, []).append(sweep.parameters)
-    assert len(groups) == 4
-    for parameters in groups.values():
-        assert len({p.pop("rho") for p in parameters}) == len(parameters) >= 2
-        assert all(p == parameters[0] for p in parameters)
+            kind = sweep.solver["kind"]
+            groups.setdefault(sweep.group, {}).setdefault(kind, []).append(sweep.parameters)
+    assert len(groups) == 5
+    for by_kind in groups.values():
+        for parameters in by_kind.values():
+            assert len({p.pop("rho") for p in parameters}) == len(parameters) >= 2
+            assert all(p == parameters[0] for p in parameters)
 
 
 def test_shared_tasks_are_counted_once():

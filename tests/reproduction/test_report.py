@@ -10,7 +10,9 @@ import xarray as xr
 from helpers.tasks import ANNEAL, NOISE
 from l0anneal.reproduction import Store, Task, collect
 from l0anneal.reproduction.figures import FIGURES, sweeps_of
-from l0anneal.reproduction.report import write_report
+from l0anneal.reproduction.report import decided, redraw_report, write_report
+from l0anneal.reproduction.rows import Row
+from l0anneal.reproduction.rules import Verdict
 from l0anneal.reproduction.sweeps import tasks_of
 from l0anneal.tasks.collect import Failure
 
@@ -56,11 +58,17 @@ class Page(HTMLParser):
 def test_the_page_is_complete_and_needs_no_network(finished):
     text = (finished / "report.html").read_text(encoding="utf-8")
     page = Page(text)
-    assert len(page.sources) == 2
-    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    images = [source for source in page.sources if not source.startswith("#")]
+    assert len(images) == 2
+    assert all(source.startswith("data:image/png;base64,") for source in images)
+    # every row of the table belongs to a group that links to its figure, and the figure links back
+    links = {source for source in page.sources if source.startswith("#")}
+    assert links == {f"#{prefix}{name}" for name in NAMES for prefix in ("", "rows-")}
+    assert all(f'id="{link[1:]}"' in text for link in links)
     assert not re.search(r"https?://|<script|@import|url\(", text)
     assert 'name="viewport"' in text
     assert "@media (max-width" in text
+    assert "prefers-color-scheme: dark" in text
     assert "paper says" in page.heads
     # the table comes before the figures
     assert text.index("<table>") < text.index("<figure")
@@ -76,6 +84,29 @@ def test_the_page_gives_its_sizes_and_its_numbers(finished):
     assert "nan" not in re.sub(r"base64,[^\"]*", "", text)
 
 
+def test_the_page_says_where_it_comes_from(finished):
+    text = (finished / "report.html").read_text(encoding="utf-8")
+    for word in ("version: ", "engine: ", "libraries: Python", "run: 20", "processor hours"):
+        assert word in text
+
+
+def test_a_report_is_redrawn_from_its_data_to_the_byte(finished, tmp_path):
+    page = redraw_report(finished, tmp_path / "again")
+    assert page.read_bytes() == (finished / "report.html").read_bytes()
+    for name in NAMES:
+        for suffix in ("png", "svg"):
+            file = f"figures/{name}.{suffix}"
+            assert (tmp_path / "again" / file).read_bytes() == (finished / file).read_bytes()
+
+
+def test_holm_counts_all_rows_of_the_page():
+    few = {"a": [Row("q", "p", "t", "m", Verdict("test", "", 0.02, 1.0)), Row("q", "", "", "")]}
+    many = {**few, "b": [Row("q", "p", "t", "m", Verdict("test", "", 0.5, 1.0))] * 9}
+    assert decided(few)["a"][0][1].status == "agrees"
+    assert decided(few)["a"][1][1] is None
+    assert decided(many)["a"][0][1].status == "undecided"
+
+
 def test_figures_and_data_are_written(finished):
     for name in NAMES:
         assert (finished / "figures" / f"{name}.png").read_bytes()[:4] == b"\x89PNG"
@@ -83,8 +114,7 @@ def test_figures_and_data_are_written(finished):
         assert "</svg>" in svg
         assert "<text" in svg  # text stays text, which can be searched and copied
     with xr.open_dataset(finished / "data" / "noise.nc") as data:
-        assert data["distortion"].dims == ("size", "mu")
-        assert (data["distortion_error"] > 0).all()
+        assert data["distortion"].dims == ("size", "sample", "mu")
         assert data["n_samples"].to_numpy().tolist() == [10, 10]
         assert data.attrs["alpha"] == 0.5
 
@@ -96,10 +126,10 @@ def test_sweeps_of_a_group_share_a_data_file(tmp_path):
     assert collect(sweeps[name].tasks(50)[:1], store, n_jobs=1).n_run == 1
     write_report(tmp_path, store, ["rho"], quick=True)
     groups = sorted({sweep.group for sweep in sweeps.values()})
-    assert sorted(path.stem for path in (tmp_path / "data").iterdir()) == groups
-    with xr.open_dataset(tmp_path / "data" / "rho-noise-a.nc") as data:
-        assert data["rho"].to_numpy().tolist() == [0.05, 0.2, 0.4]
-        assert data["n_samples"].to_numpy().tolist() == [[1], [0], [0]]
+    assert sorted(path.stem for path in (tmp_path / "data").glob("*.nc")) == groups
+    for own, n in ((name, 1), ("rho-noise-a-0.2", 0)):
+        with xr.open_dataset(tmp_path / "data" / "rho-noise-a.nc", group=own) as data:
+            assert data["n_samples"].to_numpy().tolist() == [n]
 
 
 def test_a_report_without_results_names_what_is_missing(tmp_path):

@@ -1,3 +1,4 @@
+import json
 import os
 import threading
 import time
@@ -34,11 +35,33 @@ def test_files_are_plain_arrays_and_json(tmp_path):
         store.write(TASK, {"x": np.array([object()])}, seconds=1.0)
 
 
-def test_the_same_result_is_the_same_file(tmp_path):
+def test_the_same_result_of_the_same_origin_is_the_same_file(tmp_path):
     a, b = Store(tmp_path / "a"), Store(tmp_path / "b")
     for store in (a, b):
-        store.write(TASK, ARRAYS, seconds=0.25)
+        store.write(TASK, ARRAYS, seconds=0.25, origin={"version": "1"})
     assert a.path(TASK).read_bytes() == b.path(TASK).read_bytes()
+
+
+def test_a_result_has_its_origin(tmp_path):
+    store = Store(tmp_path)
+    store.write(TASK, ARRAYS, seconds=0.25)
+    origin = store.read(TASK).origin
+    assert set(origin) == {"version", "commit", "libraries", "platform", "date"}
+    assert "numba" in origin["libraries"]
+    assert origin["date"].endswith("+00:00")
+    with np.load(store.path(TASK)) as file:
+        assert json.loads(str(file["_info"]))["engine"] == TASK.engine
+
+
+def test_results_of_another_engine_are_not_found_but_have_the_same_instances(tmp_path):
+    class Later(Task):
+        engine = Task.engine + 1
+
+    store, later = Store(tmp_path), Later(NOISE, ANNEAL, 0)
+    store.write(TASK, ARRAYS, seconds=0.25)
+    assert later not in store
+    assert (later.seed, later.instance_seed) == (TASK.seed, TASK.instance_seed)
+    assert later.to_json() == TASK.to_json()
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 from l0anneal import theory
 
-MODULES = (theory, theory.bayes, theory.l1, theory.rsb)
+MODULES = (theory, theory.bayes, theory.condensation, theory.l1, theory.rsb)
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
     for module in MODULES
@@ -45,8 +45,8 @@ def parameters(function):
 
 
 def test_all_lists_are_checked():
-    assert len(PUBLIC) == 26
-    assert len(METHODS) == 7
+    assert len(PUBLIC) == 29
+    assert len(METHODS) == 8
 
 
 @pytest.mark.parametrize("name", [*PUBLIC, *METHODS])

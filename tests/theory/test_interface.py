@@ -205,3 +205,34 @@ def test_importing_is_light():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_negative_entropy_is_frozen_and_clamped():
+    theory = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1)
+    frozen = theory.freezing()
+    warm, cold = (theory.at(x * frozen.temperature) for x in (1.1, 0.5))
+    assert (warm.frozen, cold.frozen, frozen.frozen) == (False, True, False)
+    assert theory.clamped(warm) is warm
+    clamped = theory.clamped(cold)
+    assert clamped.distortion == frozen.distortion > cold.distortion
+    assert clamped.entropy == 0.0
+    assert clamped.free_entropy == pytest.approx(-0.5 * frozen.distortion / cold.temperature)
+    assert clamped.temperature == cold.temperature
+
+
+def test_several_temperatures_at_once(hard):
+    data = hard.at([1e-3, 1e-2], "cooled")
+    assert data["distortion"].to_numpy().tolist() == [
+        hard.at(t, "cooled").distortion for t in (1e-3, 1e-2)
+    ]
+    assert all("units" in data[name].attrs for name in data.variables)
+    assert data["frozen"].to_numpy().tolist() == [False, False]
+
+
+@pytest.mark.parametrize("branch", ["cooled", "planted"])
+def test_overlaps_add_up(hard, branch):
+    state = hard.at(2e-4, branch)
+    assert state.Q - state.q == pytest.approx(state.d)
+    assert state.mse == pytest.approx(0.5 - 2 * state.m + state.Q)
+    assert state.delta == pytest.approx(0.5 - 2 * state.m + state.q, rel=1e-6)
+    assert 0 < state.m < 0.5

@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,9 +33,10 @@ def reproduce_command(
             help="Names of figures, all if none is given; or the word list, to list them",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory for the page, figures and data")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Directory for the page, figures and data (default: reproduction)"),
+    ] = None,
     store: Annotated[
         Path | None, typer.Option(help="Directory of finished tasks (default: OUT/tasks)")
     ] = None,
@@ -46,6 +48,14 @@ def reproduce_command(
     only_report: Annotated[
         bool, typer.Option("--only-report", help="Run no task; report on the finished ones")
     ] = False,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="Run no task; judge and draw the report in DIR again from its data files",
+        ),
+    ] = None,
     progress: Progress = None,
 ) -> None:
     """Run the paper's experiments again and report what agrees.
@@ -60,6 +70,10 @@ def reproduce_command(
             _list_figures()
             return
         workers = Workers.from_options(n_jobs, shard, backend, scheduler)
+        if source is not None:
+            _redraw(source, out or source, names, quick or only_report or store, workers)
+            return
+        out = out or Path("reproduction")
         job = _check(names, out, store, quick, workers, only_report, wanted(progress))
         collected = _run(job)
         _report(job, collected)
@@ -121,6 +135,19 @@ def _check(
     return _Job(names, out, where, quick, workers, only_report, tasks, progress)
 
 
+def _redraw(source: Path, out: Path, names: list[str], others: object, workers: Workers) -> None:
+    """Write the report again from its data files."""
+    from l0anneal.reproduction.report import redraw_report
+
+    if names or others:
+        raise ValueError(
+            "--from takes figures and size from the report; use it without figures, --quick, "
+            "--store and --only-report"
+        )
+    page = redraw_report(source, out, n_jobs=workers.n_jobs)
+    print(f"The report is {page}")
+
+
 def _run(job: _Job) -> Collected:
     """Run the tasks that are not finished, and print how many there were."""
     from l0anneal.engine.warm_up import warm_up
@@ -169,4 +196,5 @@ def _list_figures() -> None:
 
     for name, figure in FIGURES.items():
         full, quick = (len(tasks_of(figure.sweeps(q))) for q in (False, True))
-        print(f"{name:14} {figure.title}  [{full} tasks, {quick} with --quick]")
+        title = shorten(figure.title, 42, placeholder=" …")
+        print(f"{name:13} {title:42} {full:5} tasks, {quick:3} quick")

@@ -12,6 +12,7 @@ import typer
 
 from l0anneal._util.figures import new_figure
 from l0anneal.theory import bayes, l1
+from l0anneal.theory.condensation import condensation_point
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.paper import PaperNumber, paper_numbers
 from l0anneal.theory.phases import Metastability, metastability, phase_diagram
@@ -74,7 +75,8 @@ def theory_command(
     squared error mse (mean squared coefficient if no signal is planted), the
     entropy s and the free entropy g; the precision, which is the fraction of
     selected columns that are in the planted support; and whether replica
-    symmetry is stable.
+    symmetry is stable. Where the entropy of a branch would be negative, the
+    branch is frozen: the row has the state in which its entropy vanishes.
 
     Example: l0anneal theory --alpha .75 --rho .65 --rho-hat .5 --plot t.png
     """
@@ -174,6 +176,13 @@ def _freezing_lines(theory: ReplicaSymmetric) -> list[str]:
             f"replica symmetry    AT-unstable below T = {unstable.temperature:.5e}, "
             f"eps = {unstable.distortion:.4e}"
         )
+    if frozen is not None and unstable is None:
+        point = condensation_point(theory)
+        if point is not None:
+            lines.append(
+                f"condensation        T_K = {point.temperature:.4e}, "
+                f"eps = {point.state.distortion:.4e}, s = {point.state.entropy:.5f}"
+            )
     if frozen is not None:
         ground = ground_state(theory)
         lines.append(f"ground state, 1RSB  eps = {ground.distortion:.6e} at y = {ground.y:.6g}")
@@ -212,7 +221,8 @@ def _print_theory(
     for branch, states in branches.items():
         title = branch if branch == "equilibrium" else f"{branch} branch"
         table = _table(title, "T", "eps", "mse", "s", "g", "precision", "stable")
-        for state in states:
+        for own in states:
+            state = theory.clamped(own)
             table.add_row(
                 f"{state.temperature:.3e}",
                 f"{state.distortion:.4e}",
@@ -220,7 +230,7 @@ def _print_theory(
                 f"{state.entropy:.5f}",
                 f"{state.free_entropy:.5f}",
                 f"{state.precision:.4f}",
-                "yes" if state.at_stable else "no",
+                "frozen" if own.frozen else "yes" if state.at_stable else "no",
             )
         console.print(table)
 

@@ -308,7 +308,7 @@ class _Findings:
         result, q = self.result, len(self.compared.dominant)
         n, m, k = result.n_columns - q, result.n_samples - q, result.support.size - q
         mean_square = self.compared.left * result.signal_energy / result.n_samples
-        theory = _noise_limit(m / n, k / n, mean_square)
+        theory = _noise_estimate(m / n, k / n, mean_square)
         if math.isfinite(theory):
             ratio = result.distortion / theory
             comparison = (
@@ -319,8 +319,9 @@ class _Findings:
                 else "above it: the columns are correlated, or there are better ones"
             )
             self.reasons.append(
-                f"distortion {result.distortion:.3g}; the limit for a signal without structure is "
-                f"{theory:.3g} (random dictionary): {comparison}"
+                f"distortion {result.distortion:.3g}; replica symmetry estimates {theory:.3g} for the "
+                f"best columns of a random dictionary and a signal without structure (the minimum is "
+                f"expected above that): {comparison}"
             )
         return theory
 
@@ -376,8 +377,12 @@ def _lag(down: Floats, up: Floats, least: float) -> tuple[Floats, NDArray[np.boo
     return lag, lag > max(0.1, 3.0 * noise)
 
 
-def _noise_limit(alpha: float, rho: float, mean_square: float) -> float:
-    """Return the smallest distortion that theory predicts for a structureless signal, or NaN."""
+def _noise_estimate(alpha: float, rho: float, mean_square: float) -> float:
+    """Return what replica symmetry estimates for the least distortion of a structureless signal.
+
+    NaN where there is no estimate. One step of replica symmetry breaking lies above this number, by a
+    third at α = .5 and ρ = .2, but takes much longer to solve.
+    """
     from l0anneal.theory import ReplicaSymmetric
 
     if not 0 < rho < min(alpha, 1.0) or not mean_square > 0:

@@ -51,9 +51,9 @@ class Diagnosis:
         The temperature below which this excess is significant, so that the run was no longer in
         equilibrium; NaN if it never is, or if this is not known.
     distortion, theory_distortion : float
-        The distortion ε of the run, and the smallest one that theory predicts for k columns of a
-        random dictionary of the same shape and a signal without structure (replica symmetric, at
-        the freezing temperature).
+        The distortion ε of the run, and what replica symmetry estimates for the best k columns of a
+        random dictionary of the same shape and a signal without structure (at the freezing
+        temperature). This is no bound: where replica symmetry is unstable, the minimum lies higher.
     reasons, advice : tuples of str
         The reasons for the verdict, and what to do next.
     """

@@ -1,10 +1,9 @@
-"""Read sweeps back: means with error bars, the limit of large N, the deviation from theory."""
+"""Means with error bars, counts of solutions, entropies, and the curves of theory beside them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,6 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.counts import log_choose
-from l0anneal.reproduction.solvers import instance_of
-from l0anneal.reproduction.sweeps import Sweep
-from l0anneal.reproduction.task import Task
-from l0anneal.tasks.store import Record, Store
 
 if TYPE_CHECKING:
     from l0anneal.theory import ReplicaSymmetric
@@ -24,18 +19,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FOUND",
     "Data",
-    "Deviation",
     "Theory",
     "crossing",
-    "deviation",
     "entropy",
-    "extrapolate",
     "fitted_order",
     "found",
-    "gather",
     "mean_and_error",
     "only_solvable",
-    "summary",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,62 +39,6 @@ FOUND = 1e-3
 
 
 # ---------------------------------------------------------------- measured
-
-
-def gather(sweep: Sweep, store: Store) -> xr.Dataset:
-    """Read the finished tasks of a sweep, over ``size``, ``sample`` and, for curves, ``mu``.
-
-    Unfinished tasks leave NaN; ``n_samples`` counts the finished ones. ``n_planted`` is the size of
-    each instance's planted support (NaN for pure noise).
-    """
-    sizes = sorted(sweep.samples)
-    n_samples = max(sweep.samples.values())
-    columns: dict[str, Floats] = {}
-    mu: Floats | None = None
-    seconds = np.full((len(sizes), n_samples), np.nan)
-    n_planted = seconds.copy()
-    for i, size in enumerate(sizes):
-        for task in sweep.tasks(size):
-            if task not in store:
-                continue
-            record = store.read(task)
-            seconds[i, task.sample] = record.seconds
-            if "rho_hat" in sweep.ensemble:
-                n_planted[i, task.sample] = _size_of_planted_support(task, record)
-            for name, values in record.arrays.items():
-                if name == "n_planted":
-                    continue
-                if name == "mu":
-                    mu = np.asarray(values, dtype=np.float64)
-                    continue
-                if name not in columns:
-                    columns[name] = np.full((len(sizes), n_samples, *values.shape), np.nan)
-                columns[name][i, task.sample] = values
-    data = xr.Dataset(
-        {
-            "seconds": (("size", "sample"), seconds),
-            "n_planted": (("size", "sample"), n_planted),
-        },
-        coords={"size": sizes},
-        attrs={name: float(value) for name, value in sweep.parameters.items()},
-    )
-    data["n_samples"] = ("size", np.isfinite(seconds).sum(axis=1))
-    if mu is not None:
-        with np.errstate(divide="ignore"):
-            data = data.assign_coords(mu=mu, temperature=("mu", 1.0 / mu))
-    for name, values in columns.items():
-        curve = mu is not None and values.shape[2:] == mu.shape
-        dims = ["size", "sample", "mu" if curve else "part"]
-        data[name] = (dims[: values.ndim], values)
-    return data
-
-
-def _size_of_planted_support(task: Task, record: Record) -> int:
-    """Return the number of planted columns of a finished task's instance."""
-    if "n_planted" in record.arrays:
-        return int(record.arrays["n_planted"])
-    # a file from before the number was stored: draw the instance once more
-    return instance_of(task).support.size
 
 
 def only_solvable(data: xr.Dataset) -> xr.Dataset:
@@ -148,31 +82,6 @@ def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     return mean, (spread / (n - 1).where(n > 1)) ** 0.5
 
 
-def extrapolate(mean: xr.DataArray, error: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Extrapolate to 1/N → 0 by a straight line through the sizes, weighted by their error bars.
-
-    The limit and its error are NaN if fewer than two sizes have an error bar.
-
-    Examples
-    --------
-    >>> sizes = {"size": [100, 200, 400]}
-    >>> mean = xr.DataArray([1.1, 1.05, 1.025], dims="size", coords=sizes)
-    >>> limit, error = extrapolate(mean, 0.01 * xr.ones_like(mean))
-    >>> round(float(limit), 12)
-    1.0
-    """
-    x = 1.0 / mean["size"]
-    good = mean.notnull() & (error > 0)
-    # bound the weight of a size whose samples happen to coincide
-    floor = 1e-3 * error.where(good).max("size")
-    weight = xr.where(good, 1.0 / error.clip(min=floor).where(good, 1.0) ** 2, 0.0)
-    value = xr.where(good, mean, 0.0)
-    s0, s1, s2 = (weight.sum("size"), (weight * x).sum("size"), (weight * x * x).sum("size"))
-    t0, t1 = (weight * value).sum("size"), (weight * x * value).sum("size")
-    determinant = (s0 * s2 - s1 * s1).where(good.sum("size") >= 2)
-    return (s2 * t0 - s1 * t1) / determinant, (s2 / determinant) ** 0.5
-
-
 def entropy(data: xr.Dataset, *, planted: bool) -> xr.Dataset:
     """Return free entropy g and entropy s = g + μ⟨E⟩/N per column, at every μ, size and sample.
 
@@ -195,21 +104,6 @@ def entropy(data: xr.Dataset, *, planted: bool) -> xr.Dataset:
 
 def _binary_entropy(p: float) -> float:
     return -p * math.log(p) - (1 - p) * math.log(1 - p)
-
-
-def summary(data: xr.Dataset) -> xr.Dataset:
-    """Reduce a sweep to what its data file keeps.
-
-    Curves are kept as means and error bars, single numbers for every sample.
-    """
-    kept = data[["n_samples", "seconds"]].copy()
-    for name, values in data.data_vars.items():
-        if values.dims == ("size", "sample") and name != "seconds":
-            kept[name] = values
-        elif "sample" in values.dims and name != "seconds":
-            kept[str(name)], kept[f"{name}_error"] = mean_and_error(values)
-    kept.attrs = dict(data.attrs)
-    return kept
 
 
 def fitted_order(sizes: ArrayLike, seconds: ArrayLike) -> float:
@@ -280,58 +174,6 @@ def _line(exact: ReplicaSymmetric, branch: str, low: float, high: float, n: int)
         grid = np.concatenate((high * (1 - np.geomspace(1e-5, 0.1, 7)), grid))
     temperatures = np.unique(grid[grid >= low])
     return exact.curve(temperatures, branch)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """How far measured points lie from theory.
-
-    Attributes
-    ----------
-    largest, rms : float
-        The largest deviation (with its sign) and the root mean square, in error bars.
-    absolute, relative : float
-        The largest deviation as it is, and relative to the theory.
-    widest : float
-        The largest error bar, relative to the theory. Above one, agreement means nothing.
-    n_points : int
-        How many points were compared.
-    """
-
-    largest: float
-    rms: float
-    absolute: float
-    relative: float
-    widest: float
-    n_points: int
-
-
-def deviation(
-    temperature: Floats, mean: Floats, error: Floats, theory: Floats, low: float, high: float
-) -> Deviation | None:
-    """Compare points with theory for low ≤ T ≤ high; None if no point has an error bar.
-
-    Examples
-    --------
-    >>> t = np.array([0.1, 1.0, 10.0])
-    >>> d = deviation(t, 1.02 * t, 0.01 * t, t, 0.5, 20.0)
-    >>> round(d.largest, 6), round(d.relative, 6), d.n_points
-    (2.0, 0.02, 2)
-    """
-    used = (temperature >= low) & (temperature <= high) & (error > 0)
-    used &= np.isfinite(theory) & np.isfinite(mean)
-    if not used.any():
-        return None
-    z = (mean[used] - theory[used]) / error[used]
-    relative = np.abs(mean[used] / theory[used] - 1)
-    return Deviation(
-        float(z[np.argmax(np.abs(z))]),
-        float(np.sqrt(np.mean(z**2))),
-        float(np.max(np.abs(mean[used] - theory[used]))),
-        float(relative.max()),
-        float(np.max(error[used] / np.abs(theory[used]))),
-        int(used.sum()),
-    )
 
 
 def crossing(temperature: Floats, difference: Floats, error: Floats) -> tuple[float, float] | None:

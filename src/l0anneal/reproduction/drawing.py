@@ -147,10 +147,19 @@ def limits(ax: Axes, *theory: ArrayLike, pad: float = 4.0) -> None:
     ax.set_ylim(np.nanmin(flat) / pad, np.nanmax(flat) * pad)
 
 
-def curve(ax: Axes, data: xr.Dataset, name: str, title: str) -> None:
-    """Draw one panel on logarithmic axes: a sweep's points on the line of theory."""
+def curve(ax: Axes, data: xr.Dataset, name: str, title: str, *, medians: bool = False) -> None:
+    """Draw one panel on logarithmic axes: a sweep's points on the line of theory.
+
+    With ``medians``, those of the largest size are drawn as well, as open symbols.
+    """
     theory = Theory(data.attrs)
     points(ax, data, name, low=SHOWN_LOW, high=SHOWN_HIGH)
+    if medians:
+        shown = thin(data, SHOWN_LOW, SHOWN_HIGH)
+        style = size_style(data["size"].size - 1)
+        label = f"N = {int(data['size'][-1])}, median"
+        median = shown[name].isel(size=-1).median("sample")
+        ax.plot(shown["temperature"], median, ls="none", ms=5, mfc="none", label=label, **style)
     lines(ax, theory, name, SHOWN_LOW, SHOWN_HIGH)
     label = DISTORTION_LABEL if name == "distortion" else MSE_LABEL
     finish(ax, T_LABEL, label, title, logx=True, logy=True)
@@ -166,10 +175,10 @@ def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
     directory.mkdir(parents=True, exist_ok=True)
     paths = {suffix: directory / f"{name}.{suffix}" for suffix in ("svg", "png")}
     figure.savefig(paths["png"], dpi=130, metadata={"Software": None})
-    # 64 colours are enough for lines and points, and make the file a third as large
+    # a palette would be smaller, but merges colours that few pixels have, such as those of symbols
     with Image.open(paths["png"]) as image:
-        small = image.convert("RGB").quantize(64, dither=Image.Dither.NONE)
-    small.save(paths["png"], optimize=True)
+        opaque = image.convert("RGB")
+    opaque.save(paths["png"], optimize=True)
     with mpl.rc_context({"svg.hashsalt": "l0anneal", "svg.fonttype": "none"}):
         figure.savefig(paths["svg"], metadata={"Date": None})
     # a hundredth of a point is finer than any screen, and the file is half as large

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from l0anneal.reproduction.analysis import Data
-from l0anneal.reproduction.rules import Row
+from l0anneal.reproduction.rows import Row
 from l0anneal.reproduction.sweeps import Sweep
 
 if TYPE_CHECKING:

@@ -1,237 +1,460 @@
-"""The rules of the verdict table: how each verdict follows from its numbers.
+"""The rules of the verdicts: whether numbers show a claim, contradict it, or leave it open.
 
-A measured curve is extrapolated to N → ∞ by a straight line in 1/N (a single size is compared as it
-is). The curve agrees with theory if two conditions hold over the range of temperatures where the
-paper claims agreement. First, its largest deviation stays within the bound that chance alone
-exceeds in one case of a hundred (Bonferroni: 3.9 error bars for 99 temperatures). Second, no error
-bar is wider than the theory's value itself. A single number agrees if it lies within three error
-bars.
+A rule tests a claim in both directions. Its ``p`` is the p-value of the test whose alternative is the
+claim, so that a small ``p`` shows the claim; its ``p_against`` is the p-value of the test whose
+alternative is that the claim fails. A claim of equality holds within a margin, and is shown by two
+one-sided tests. `decide` applies Holm's method to all verdicts of a page. A verdict that neither test
+decides is "undecided" or, if so few samples could not have shown the claim at all, "too few".
+
+Means are tested by Student's t and by the studentised bootstrap over samples, and the larger of both
+p-values counts: the first is right for few samples, the second for skewed ones, such as errors that a
+few runs dominate. All temperatures of a curve are resampled together, because they belong to one run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import xarray as xr
-
-from l0anneal.reproduction.analysis import (
-    Deviation,
-    Theory,
-    deviation,
-    extrapolate,
-    found,
-    mean_and_error,
-    only_solvable,
-)
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "CURVES",
-    "JUDGED_HIGH",
-    "JUDGED_LOW",
-    "MIN_SAMPLES",
-    "SIGMAS",
-    "Row",
+    "LEVEL",
+    "Decision",
+    "Estimate",
     "Status",
-    "allowed",
-    "compare",
-    "describe",
-    "judge_curve",
-    "judge_planted_run",
-    "judge_solvable",
-    "judged",
-    "n_of",
-    "pm",
-    "problem_name",
+    "Verdict",
+    "bracket",
+    "decide",
+    "holm",
+    "larger",
+    "more_often",
+    "more_often_paired",
+    "not_less_often",
+    "rate_above",
+    "same_number",
+    "too_few",
+    "within",
 ]
 
-Status = Literal["agrees", "partly", "differs", "new"]
-JUDGED_LOW, JUDGED_HIGH = 7.9e-5, 11.0  # the paper's schedule from its second temperature on
-SIGMAS = 3.0
-MIN_SAMPLES = 8
+Floats = NDArray[np.float64]
+Status = Literal["agrees", "differs", "undecided", "too few"]
 
-#: The curves that are compared with theory, and their symbols.
-CURVES = {"distortion": "ε(T)", "mse": "MSE(T)"}
+#: The probability that a page has a false "agrees" at all, and the same for a false "differs".
+LEVEL = 0.05
+_N_RESAMPLED = 3999  # so that the least p of a resampling is 1/4000
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of the verdict table: the columns' texts, and the status that colours the row."""
+class Verdict:
+    """The numbers of one verdict, before the other verdicts of the page are taken into account.
 
-    quantity: str
-    paper: str
-    theory: str
-    measured: str
-    verdict: str
+    Attributes
+    ----------
+    rule : str
+        The name of the rule.
+    text : str
+        The claim with its margin, and the interval or the counts.
+    p, p_against : float
+        The p-values for and against the claim.
+    best_p : float
+        The smallest p that as many samples could have given.
+    is_test : bool
+        False for a comparison of two numbers that do not fluctuate.
+    """
+
+    rule: str
+    text: str
+    p: float
+    p_against: float
+    best_p: float = 0.0
+    is_test: bool = True
+
+    def saying(self, text: str) -> Verdict:
+        """Return the same verdict with a text before its own."""
+        return replace(self, text=f"{text}: {self.text}" if self.text else text)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The status of a verdict on its page, and its p-values after Holm's method."""
+
+    verdict: Verdict
     status: Status
+    p: float
+    p_against: float
 
 
-def pm(value: float, error: float) -> str:
-    """Write a number with its error in the last two digits, as 0.0365(16).
-
-    Examples
-    --------
-    >>> pm(0.036512, 0.00162), pm(2.94e-4, 3e-5), pm(1.5, float("nan"))
-    ('0.0365(16)', '2.94(30)e-04', '1.5')
-    """
-    if not error > 0 or not np.isfinite(value):
-        return f"{value:.3g}"
-    digits = 1 - int(np.floor(np.log10(error)))
-    if abs(value) >= 1e-3:
-        digits = max(digits, 0)
-        return f"{value:.{digits}f}({round(error * 10**digits)})"
-    power = int(np.floor(np.log10(abs(value) or error)))
-    scaled = digits + power
-    mantissa = f"{value / 10.0**power:.{max(scaled, 0)}f}"
-    return f"{mantissa}({round(error / 10.0**power * 10 ** max(scaled, 0))})e{power:03d}"
+# ---------------------------------------------------------------- all verdicts of a page
 
 
-def compare(
-    data: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled"
-) -> tuple[Deviation | None, Deviation | None]:
-    """Return the deviations from theory of the largest size and of the limit N → ∞.
-
-    Sizes with fewer than `MIN_SAMPLES` samples are drawn but not judged, because an error bar from
-    so few samples is itself mostly chance.
-    """
-    data = judged(data)
-    if data["size"].size == 0:
-        return None, None
-    temperature = data["temperature"].to_numpy()
-    theory = np.full(temperature.size, np.nan)
-    inside = (temperature >= low) & (temperature <= high)
-    theory[inside] = Theory(data.attrs).at(name, temperature[inside], branch)
-    mean, error = mean_and_error(data[name])
-    limit, limit_error = extrapolate(mean, error)
-    measured = deviation(
-        temperature,
-        mean.isel(size=-1).to_numpy(),
-        error.isel(size=-1).to_numpy(),
-        theory,
-        low,
-        high,
-    )
-    return measured, deviation(
-        temperature, limit.to_numpy(), limit_error.to_numpy(), theory, low, high
-    )
-
-
-def judged(data: xr.Dataset) -> xr.Dataset:
-    """Select the sizes that have enough samples."""
-    return data.isel(size=np.flatnonzero(data["n_samples"].to_numpy() >= MIN_SAMPLES))
-
-
-def describe(data: xr.Dataset, measured: Deviation | None, limit: Deviation | None) -> str:
-    """Describe both deviations in words."""
-    if measured is None:
-        return "too few samples for an error bar"
-    data = judged(data)
-    size, n = int(data["size"][-1]), int(data["n_samples"][-1])
-    text = (
-        f"N = {size} ({n} samples): largest deviation {measured.largest:+.1f} error bars, "
-        f"rms {measured.rms:.1f}, {100 * measured.relative:.0f} % at most, "
-        f"at {measured.n_points} temperatures"
-    )
-    if limit is not None:
-        text += f"; extrapolated in 1/N: {limit.largest:+.1f}, rms {limit.rms:.1f}"
-    return text
-
-
-def allowed(n_points: int) -> float:
-    """Return how many error bars the largest of ``n_points`` deviations may have.
-
-    Chance alone exceeds this number in at most one case of a hundred.
+def holm(p: ArrayLike) -> Floats:
+    """Return Holm's adjusted p-values; those below a level are significant together.
 
     Examples
     --------
-    >>> round(allowed(1), 2), round(allowed(99), 2)
-    (2.58, 3.89)
+    >>> [round(x, 6) for x in holm([0.01, 0.04, 0.03]).tolist()]
+    [0.03, 0.06, 0.06]
     """
-    from scipy.special import ndtri
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    steps = values[order] * np.arange(values.size, 0, -1)
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
 
-    return float(-ndtri(0.005 / n_points))
+
+def decide(verdicts: Sequence[Verdict], level: float = LEVEL) -> list[Decision]:
+    """Decide all verdicts of a page together.
+
+    Holm's method is applied to the p-values for the claims, and to those against them. Comparisons
+    that are no tests are not counted.
+
+    Examples
+    --------
+    >>> shown, open_ = more_often((19, 100), (0, 100)), more_often((5, 10), (4, 10))
+    >>> [decision.status for decision in decide([shown, open_, too_few("no runs")])]
+    ['agrees', 'undecided', 'too few']
+    """
+    tests = [i for i, verdict in enumerate(verdicts) if verdict.is_test]
+    adjusted = np.array([[v.p, v.p_against] for v in verdicts]).reshape(-1, 2)
+    for column in (0, 1):
+        adjusted[tests, column] = holm(adjusted[tests, column])
+    decisions = []
+    for verdict, (p, p_against) in zip(verdicts, adjusted.tolist()):
+        status: Status = "undecided"
+        if p <= level:
+            status = "agrees"
+        elif p_against <= level:
+            status = "differs"
+        elif verdict.best_p > level / max(len(tests), 1):
+            status = "too few"
+        decisions.append(Decision(verdict, status, p, p_against))
+    return decisions
 
 
-def judge_curve(measured: Deviation | None, limit: Deviation | None) -> tuple[str, Status]:
-    """Return the verdict on a curve from the deviations that `compare` found."""
-    if measured is None:
-        return "no verdict", "partly"
-    final = limit or measured
-    close = abs(final.largest) <= allowed(final.n_points)
-    if close and final.widest > 1.0:
+def too_few(reason: str) -> Verdict:
+    """Return the verdict where there are not even enough samples for a test."""
+    return Verdict("too few samples", reason, 1.0, 1.0, 1.0)
+
+
+# ---------------------------------------------------------------- numbers that do not fluctuate
+
+
+def same_number(value: float, printed: float, margin: float) -> Verdict:
+    """Claim that a computed number is the printed one, within a margin.
+
+    Examples
+    --------
+    >>> decide([same_number(0.8313, 0.831, 0.001), same_number(0.00905, 0.00919, 1e-5)])[1].status
+    'differs'
+    """
+    same = abs(value - printed) <= margin * (1 + 1e-9)
+    text = f"{value:.5g} against {printed:g} ± {margin:.2g}"
+    return Verdict("same number", text, float(not same), float(same), is_test=False)
+
+
+# ---------------------------------------------------------------- means and curves
+
+
+class Estimate:
+    """A weighted sum of the means of independent groups of samples, with its resamplings.
+
+    One group with weight 1 is a mean, two with weights 1 and −1 a difference, and several sizes with
+    the weights of a straight line in 1/N the limit N → ∞.
+
+    Parameters
+    ----------
+    groups : sequence of arrays
+        The samples of each group, of shape (n_samples,) or (n_samples, n_points); at least two
+        samples each. A sample may be a whole curve, whose points are resampled together.
+    weights : sequence of float
+        The weight of each group.
+
+    Attributes
+    ----------
+    mean, error : array of shape (n_points,)
+        The estimate and its standard error.
+    freedom : array
+        Welch's degrees of freedom.
+    pivots : array of shape (n_resamplings, n_points)
+        (mean* − mean)/error* of each resampling.
+    caution : float
+        The factor by which p-values of the resampling are raised.
+
+    Examples
+    --------
+    >>> difference = Estimate([[1.0, 2.0, 3.0], [0.0, 1.0, 2.0]], [1, -1])
+    >>> float(difference.mean[0]), round(float(difference.error[0]), 4)
+    (1.0, 0.8165)
+    """
+
+    def __init__(self, groups: Sequence[ArrayLike], weights: Sequence[float]) -> None:
+        parts = [_columns(group) for group in groups]
+        n_points = parts[0].shape[1]
+        self.n_samples = tuple(part.shape[0] for part in parts)
+        self.mean = np.zeros(n_points)
+        variance, denominator = np.zeros(n_points), np.zeros(n_points)
+        shift, resampled = (np.zeros((_N_RESAMPLED, n_points)) for _ in range(2))
+        scale = np.zeros(n_points)
+        for index, (part, weight) in enumerate(zip(parts, weights, strict=True)):
+            n = part.shape[0]
+            centre = part.mean(axis=0)
+            self.mean += weight * centre
+            own = weight**2 * part.var(axis=0, ddof=1) / n
+            variance += own
+            denominator += own**2 / (n - 1)
+            counts = _resamplings(n, index)
+            deviations = part - centre
+            moved = counts @ deviations
+            shift += weight * moved
+            spread = np.maximum(counts @ deviations**2 - moved**2, 0.0)
+            resampled += weight**2 * spread / (n - 1)
+            scale = np.maximum(scale, np.abs(part).max(axis=0))
+        tiny = (1e-12 * scale + 1e-300) ** 2  # samples that coincide up to rounding
+        self.error = np.sqrt(variance + tiny)
+        self.freedom = np.maximum((variance + tiny) ** 2 / (denominator + tiny**2), 1.0)
+        self.pivots = shift / np.sqrt(resampled + tiny)
+        # a resampling knows the skewness from the samples alone: with 100 exponential ones, its
+        # p-values are too small by about an eighth
+        self.caution = 1.0 + 2.0 / math.sqrt(min(self.n_samples))
+
+    def p_below(self, bound: ArrayLike) -> Floats:
+        """Return the p-values for the claim that the mean is below a bound."""
+        return self._tail((self.mean - np.asarray(bound)) / self.error, self.pivots)
+
+    def p_above(self, bound: ArrayLike) -> Floats:
+        """Return the p-values for the claim that the mean is above a bound."""
+        return self._tail((np.asarray(bound) - self.mean) / self.error, -self.pivots)
+
+    def _tail(self, z: Floats, pivots: Floats) -> Floats:
+        from scipy.stats import t
+
+        by_resampling = self.caution * (1 + np.sum(pivots <= z, axis=0)) / (_N_RESAMPLED + 1)
+        return np.minimum(np.maximum(t.cdf(z, self.freedom), by_resampling), 1.0)
+
+    def interval(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """Return the bounds that the one-sided tests at a level do not reject."""
+        from scipy.stats import t
+
+        student = t.ppf(1 - level, self.freedom)
+        low, high = np.quantile(self.pivots, [level, 1 - level], axis=0)
         return (
-            f"within {abs(final.largest):.1f} error bars, but these reach {final.widest:.2g} times "
-            "the theory's value where single runs lag behind",
-            "partly",
+            self.mean - np.maximum(student, high) * self.error,
+            self.mean + np.maximum(student, -low) * self.error,
         )
-    if close:
-        return f"agrees: within {abs(final.largest):.1f} error bars everywhere", "agrees"
-    if final.rms <= SIGMAS:
-        return f"agrees in the mean (rms {final.rms:.1f}), not everywhere", "partly"
-    return f"deviates: rms {final.rms:.1f} error bars", "differs"
 
 
-def problem_name(data: xr.Dataset) -> str:
-    """Name the problem of a sweep by its parameters (α, ρ, ρ̂)."""
-    a = data.attrs
-    return f"({a['alpha']:g}, {a['rho']:g}, {a['rho_hat']:g})"
+@lru_cache(maxsize=16)
+def _resamplings(n: int, index: int) -> Floats:
+    """Return how often each of n samples is drawn, as a fraction; other draws for each group."""
+    counts = np.random.default_rng([n, index]).multinomial(n, np.full(n, 1 / n), _N_RESAMPLED) / n
+    counts.flags.writeable = False
+    return np.asarray(counts)
 
 
-def n_of(counts: tuple[int, int]) -> str:
-    """Write counts of successes and of runs as "3 of 4"."""
-    return f"{counts[0]} of {counts[1]}"
-
-
-def judge_planted_run(source: xr.Dataset, says: str) -> list[Row]:
-    """Judge ε and MSE over the paper's whole schedule, and whether the planted signal is found."""
-    where = f"RS line, {JUDGED_LOW:.0e} ≤ T ≤ {JUDGED_HIGH:g}"
-    problem = problem_name(source)
-    rows = []
-    for name, label in CURVES.items():
-        both = compare(source, name, JUDGED_LOW, JUDGED_HIGH)
-        text, status = judge_curve(*both)
-        rows.append(Row(f"{label}, {problem}", says, where, describe(source, *both), text, status))
-    rows += judge_solvable(source, JUDGED_LOW, JUDGED_HIGH)
-    good, n = found(source)
-    final = source["final_mse"].isel(size=-1)
-    solvable = int(only_solvable(source)["n_samples"][-1])
-    rows.append(
-        Row(
-            f"planted solution found, {problem}",
-            "yes: MSE → 0",
-            "yes: MSE ∝ T^1.5",
-            f"N = {int(source['size'][-1])}: {good} of {n} runs end with MSE < 1e-3 "
-            f"({solvable} instances have one); median MSE {float(final.median()):.1e}",
-            f"{'agrees' if good >= 0.9 * solvable else 'in part'}: {good} of {solvable}",
-            "agrees" if good >= 0.9 * solvable else "partly",
+def _columns(group: ArrayLike) -> Floats:
+    values = np.asarray(group, dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.shape[0] < 2 or not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"a group needs two or more finite samples; got an array of shape {values.shape}"
         )
-    )
-    return rows
+    return values
 
 
-def judge_solvable(source: xr.Dataset, low: float, high: float) -> list[Row]:
-    """Judge the curves without the instances that have no planted solution of k columns.
+def within(
+    estimate: Estimate,
+    target: ArrayLike,
+    margin: ArrayLike,
+    unit: str = "",
+    scale: float = 1.0,
+    places: Sequence[str] = (),
+) -> Verdict:
+    """Claim that a mean, or every point of a mean curve, lies within a margin of its target.
 
-    If every instance has one, there is nothing to leave out and no row.
+    The claim is shown if two one-sided tests show it at every point; the largest p counts, which
+    needs no correction for the number of points. The claim fails if the largest excess over the
+    margin is significant, measured by the largest pivot of each resampled curve.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        What was measured.
+    target, margin : float or array
+        The claimed values, and how far from them the mean may be.
+    unit, scale : str, float
+        Numbers in the text are multiplied by the scale and followed by the unit.
+    places : sequence of str
+        The names of the points, for the text.
+
+    Examples
+    --------
+    >>> near = Estimate([np.random.default_rng(0).normal(1.01, 0.1, 100)], [1])
+    >>> decide([within(near, 1.0, 0.05), within(near, 1.2, 0.05)])[1].status
+    'differs'
     """
-    chosen = only_solvable(source)
-    lost = (source["n_samples"] - chosen["n_samples"]).to_numpy()
-    if not lost.any():
-        return []
-    counts = ", ".join(f"{int(a)} at N = {int(n)}" for a, n in zip(lost, source["size"]) if a)
-    rows = []
-    for name, label in CURVES.items():
-        both = compare(chosen, name, low, high)
-        text, status = judge_curve(*both)
-        rows.append(
-            Row(
-                f"{label}, {problem_name(source)}, instances with at most k planted columns",
-                "–",
-                f"left out as unsolvable: {counts}",
-                describe(chosen, *both),
-                text,
-                "new" if status == "agrees" else status,
-            )
-        )
-    return rows
+    from scipy.stats import t
+
+    target, margin = (np.broadcast_to(v, estimate.mean.shape) for v in (target, margin))
+    p = max(
+        float(estimate.p_below(target + margin).max()),
+        float(estimate.p_above(target - margin).max()),
+    )
+    excess = (np.abs(estimate.mean - target) - margin) / estimate.error
+    worst = int(np.argmax(excess))
+    largest = np.abs(estimate.pivots).max(axis=1)
+    share = (1 + int(np.sum(largest >= excess[worst]))) / (_N_RESAMPLED + 1)
+    p_against = max(
+        min(estimate.caution * share, 1.0),
+        float(t.sf(excess[worst], estimate.freedom[worst])),
+    )
+    best_p = float(np.max(t.sf(margin / estimate.error, estimate.freedom)))
+    low, high = estimate.interval()
+    text = (
+        f"{'largest ' if estimate.mean.size > 1 else ''}deviation "
+        f"{scale * (estimate.mean - target)[worst]:+.3g}{unit} "
+        f"({scale * (low - target)[worst]:+.3g} to {scale * (high - target)[worst]:+.3g}), "
+        f"margin {scale * margin[worst]:.2g}{unit}"
+        f"{f', at {places[worst]}' if len(places) else ''}"
+    )
+    return Verdict("within a margin", text, p, p_against, best_p)
+
+
+def larger(
+    estimate: Estimate, than: float = 0.0, unit: str = "", places: Sequence[str] = ()
+) -> Verdict:
+    """Claim that a mean, or a mean difference, is larger than a number.
+
+    With one group of differences on shared instances this is the paired test, with two groups and
+    the weights 1 and −1 the unpaired one (Welch). Of several points, every one has to be larger.
+
+    Examples
+    --------
+    >>> gain = np.random.default_rng(0).normal(0.5, 1.0, 100)
+    >>> decide([larger(Estimate([gain], [1])), larger(Estimate([-gain], [1]))])[1].status
+    'differs'
+    """
+    worst = int(np.argmin((estimate.mean - than) / estimate.error))
+    low, high = estimate.interval()
+    text = f"{estimate.mean[worst]:+.3g}{unit} ({low[worst]:+.3g} to {high[worst]:+.3g})"
+    if than:
+        text += f", claimed above {than:+.3g}{unit}"
+    if len(places):
+        text = f"least at {places[worst]}: {text}"
+    p = float(estimate.p_above(than).max())
+    p_against = min(1.0, estimate.mean.size * float(estimate.p_below(than).min()))
+    # if all samples point one way, permuting the signs or the labels gives this p: the law of fewer
+    # samples is not known well enough for a smaller one
+    n = estimate.n_samples
+    best_p = 0.5 ** n[0] if len(n) == 1 else 1.0 / math.comb(sum(n), n[0])
+    return Verdict("larger", text, max(p, best_p), max(p_against, best_p), best_p)
+
+
+# ---------------------------------------------------------------- counts
+
+
+def more_often_paired(a: ArrayLike, b: ArrayLike) -> Verdict:
+    """Claim that a succeeds more often than b on the same instances (McNemar's exact test).
+
+    Examples
+    --------
+    >>> decide([more_often_paired([True] * 9, [False] * 9)])[0].status
+    'agrees'
+    """
+    from scipy.stats import binom
+
+    a, b = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
+    only_a, only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
+    differ = only_a + only_b
+    text = f"of {a.size} shared instances {only_a} only by the first, {only_b} only by the second"
+    return Verdict(
+        "more often, paired",
+        text,
+        float(binom.sf(only_a - 1, differ, 0.5)),
+        float(binom.sf(only_b - 1, differ, 0.5)),
+        0.5**a.size,
+    )
+
+
+def more_often(a: tuple[int, int], b: tuple[int, int]) -> Verdict:
+    """Claim that a succeeds more often than b on other instances (Fisher's exact test).
+
+    Examples
+    --------
+    >>> decide([more_often((0, 100), (19, 100))])[0].status
+    'differs'
+    """
+    from scipy.stats import fisher_exact
+
+    table = [[a[0], a[1] - a[0]], [b[0], b[1] - b[0]]]
+    p, p_against = (fisher_exact(table, alternative=side).pvalue for side in ("greater", "less"))
+    best_p = 1.0 / math.comb(a[1] + b[1], a[1])
+    text = f"{a[0]} of {a[1]} against {b[0]} of {b[1]}"
+    return Verdict("more often", text, float(p), float(p_against), best_p)
+
+
+def not_less_often(a: tuple[int, int], b: tuple[int, int], margin: float) -> Verdict:
+    """Claim that the rate of a is below that of b by less than a margin, if at all.
+
+    The difference of two rates has Agresti and Caffo's standard error: one success and one failure
+    are added to each.
+
+    Examples
+    --------
+    >>> decide([not_less_often((90, 100), (88, 100), 0.1)])[0].status
+    'agrees'
+    """
+    from scipy.stats import norm
+
+    def z_of(successes: tuple[int, int]) -> float:
+        both = [((k + 1) / (n + 2), n + 2) for k, (_, n) in zip(successes, (a, b))]
+        error = math.sqrt(sum(rate * (1 - rate) / n for rate, n in both))
+        return (both[0][0] - both[1][0] + margin) / error
+
+    z, best = z_of((a[0], b[0])), z_of((a[1], b[1]))
+    text = f"{a[0]} of {a[1]} against {b[0]} of {b[1]}, margin {margin:g}"
+    return Verdict(
+        "not less often", text, float(norm.sf(z)), float(norm.cdf(z)), float(norm.sf(best))
+    )
+
+
+def rate_above(count: tuple[int, int], rate: float) -> Verdict:
+    """Claim that a success rate is above a number (exact binomial test).
+
+    Examples
+    --------
+    >>> decide([rate_above((100, 100), 0.9), rate_above((10, 10), 0.9)])[1].status
+    'too few'
+    """
+    from scipy.stats import binom
+
+    k, n = count
+    text = f"{k} of {n}, claimed more than {100 * rate:g} %"
+    p, p_against = binom.sf(k - 1, n, rate), binom.cdf(k, n, rate)
+    return Verdict("rate above", text, float(p), float(p_against), rate**n)
+
+
+def bracket(below: Verdict, above: Verdict, text: str = "") -> Verdict:
+    """Claim that a threshold lies between two points: both verdicts must be shown.
+
+    The larger p counts for the claim, and twice the smaller p against it.
+
+    Examples
+    --------
+    >>> low, high = rate_above((97, 100), 0.5), rate_above((99, 100), 0.5)
+    >>> decide([bracket(low, high)])[0].status
+    'agrees'
+    """
+    return Verdict(
+        "bracket",
+        text or f"{below.text}; {above.text}",
+        max(below.p, above.p),
+        min(1.0, 2.0 * min(below.p_against, above.p_against)),
+        max(below.best_p, above.best_p),
+        below.is_test or above.is_test,
+    )

@@ -30,7 +30,7 @@ class Sweep:
     samples : mapping of int to int
         The number of samples at each size N.
     group : str
-        Sweeps of one group differ in ρ alone and share a data file.
+        Sweeps of one group share a data file.
     """
 
     ensemble: Mapping[str, Any]
@@ -103,23 +103,34 @@ def shared(quick: bool, *names: str) -> dict[str, Sweep]:
     {100: 100, 200: 100, 400: 100}
     """
     sizes = paper_sizes(quick)
+    few = {50: 8} if quick else sizes  # slow runs
     heated = {"kind": "heat", "rho": 0.65, "mu_max": 1e7, "mu_min": 100.0, "n": 56, "tau": 20}
+    harder = planted(0.75, 0.5)
+
+    def slower(rho: float, tau: int) -> dict[str, Any]:
+        return annealed(rho, {"kind": "paper", "tau": tau})
+
     every = {
         "easy": Sweep(planted(0.8, 0.2), annealed(0.4), sizes),
         "hard": Sweep(planted(0.8, 0.5), annealed(0.55), sizes),
-        "slow": Sweep(
-            planted(0.75, 0.5),
-            annealed(0.55, {"kind": "paper", "tau": 100}),
-            {50: 8} if quick else {100: 100, 200: 100, 400: 10},
-        ),
-        "metastable": Sweep(planted(0.75, 0.5), annealed(0.65), sizes),
-        "heated": Sweep(
-            planted(0.75, 0.5, support="fixed"),
-            heated,
-            {100: 8} if quick else {100: 100, 200: 100, 400: 10},
-        ),
+        "rapid": Sweep(harder, annealed(0.55), sizes),
+        "rapid-20": Sweep(harder, slower(0.55, 20), few),
+        "slow": Sweep(harder, slower(0.55, 100), few),
+        "metastable": Sweep(harder, annealed(0.65), sizes),
+        "metastable-20": Sweep(harder, slower(0.65, 20), few),
+        "metastable-100": Sweep(harder, slower(0.65, 100), few),
+        "heated": Sweep(planted(0.75, 0.5, support="fixed"), heated, {100: 8} if quick else sizes),
         "noise": Sweep(noise_only(0.5), annealed(0.2), sizes),
+        **{
+            f"noise-{tau}": Sweep(noise_only(0.5), slower(0.2, tau), few) for tau in (1, 2, 20, 100)
+        },
         "omp": Sweep(noise_only(0.5), {"kind": "omp", "rho": 0.2}, sizes),
         "l1": Sweep(noise_only(0.5), {"kind": "l1", "rho": 0.2}, sizes),
+        **{
+            f"bp-{name}": Sweep(
+                planted(alpha, 0.5), {"kind": "basis_pursuit"}, {max(sizes): sizes[max(sizes)]}
+            )
+            for name, alpha in (("slow", 0.75), ("hard", 0.8), ("above", 0.86))
+        },
     }
     return {name: every[name] for name in names}

@@ -30,7 +30,7 @@ class Task(StoredTask):
     Notes
     -----
     Two tasks with the same content are the same task and have the same `id` on every machine. The
-    solver's random stream is derived from that id, the instance's from the ensemble and the sample
+    solver's random stream is derived from that content, the instance's from the ensemble and the sample
     alone. All solvers therefore run on the same instances, and their results can be compared in
     pairs.
 
@@ -38,7 +38,7 @@ class Task(StoredTask):
     --------
     >>> task = Task({"kind": "noise_only", "n_columns": 40, "alpha": 0.5}, {"kind": "omp"}, 3)
     >>> task == Task.from_json(task.to_json()), task.id[:12]
-    (True, '2ef3f7452fa6')
+    (True, '659bdafd7551')
     """
 
     ensemble: Mapping[str, Any]
@@ -46,6 +46,8 @@ class Task(StoredTask):
     sample: int
 
     format = "l0anneal.Task/1"
+    #: Raise this when any solver may return other numbers for the same task.
+    engine = 2
 
     def __post_init__(self) -> None:
         for name in ("ensemble", "solver"):

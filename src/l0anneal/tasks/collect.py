@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from l0anneal._util.blas import one_blas_thread
-from l0anneal.tasks.store import Store
+from l0anneal.tasks.store import Store, origin_now
 from l0anneal.tasks.task import StoredTask
 from l0anneal.tasks.workers import results_of
 
@@ -24,8 +24,8 @@ __all__ = ["Collected", "Failure", "collect", "shard_of"]
 
 AnyTask = TypeVar("AnyTask", bound=StoredTask)
 Arrays = dict[str, NDArray[np.generic]]
-# the task's id, its arrays, its seconds, and the line and traceback of an exception
-Outcome = tuple[str, Arrays, float, tuple[str, str] | None]
+# the task's id, its arrays, its seconds, their origin, and the line and traceback of an exception
+Outcome = tuple[str, Arrays, float, dict[str, str], tuple[str, str] | None]
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def collect(
     by_id = {task.id: task for task in missing}
     calls = (delayed(_attempt)(run, task) for task in missing)
     with bar, results_of(calls, n_jobs, "generator_unordered") as outcomes:
-        for id, arrays, seconds, error in outcomes:
+        for id, arrays, seconds, origin, error in outcomes:
             if error is None:
-                store.write(by_id[id], arrays, seconds=seconds)
+                store.write(by_id[id], arrays, seconds=seconds, origin=origin)
                 collected.n_run += 1
             else:
                 collected.failures.append(Failure(by_id[id], *error))
@@ -178,5 +178,6 @@ def _attempt(run: Callable[[AnyTask], tuple[Arrays, float]], task: AnyTask) -> O
         with one_blas_thread():
             arrays, seconds = run(task)
     except Exception as error:
-        return task.id, {}, 0.0, (f"{type(error).__name__}: {error}", traceback.format_exc())
-    return task.id, arrays, seconds, None
+        line = f"{type(error).__name__}: {error}"
+        return task.id, {}, 0.0, {}, (line, traceback.format_exc())
+    return task.id, arrays, seconds, origin_now(), None

@@ -7,7 +7,8 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
@@ -15,9 +16,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal._util.provenance import provenance
 from l0anneal.tasks.task import StoredTask
 
-__all__ = ["Record", "Store"]
+__all__ = ["Record", "Store", "origin_now"]
 
 AnyTask = TypeVar("AnyTask", bound=StoredTask)
 _STALE = 24 * 3600.0  # seconds after which the writer of a temporary file must have ended
@@ -25,10 +27,26 @@ _STALE = 24 * 3600.0  # seconds after which the writer of a temporary file must 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The result of a task: named arrays, and the processor seconds of its solver."""
+    """The result of a task.
+
+    Attributes
+    ----------
+    arrays : mapping
+        The named arrays.
+    seconds : float
+        The processor seconds of the solver.
+    origin : mapping of str to str
+        The date, and the version, commit, libraries and platform that `provenance` returned.
+    """
 
     arrays: Mapping[str, NDArray[np.generic]]
     seconds: float
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+
+def origin_now() -> dict[str, str]:
+    """Return the provenance of this process, and the date."""
+    return {**provenance(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
 
 
 class Store:
@@ -69,9 +87,20 @@ class Store:
         return [task for task in tasks if task not in self]
 
     def write(
-        self, task: StoredTask, arrays: Mapping[str, NDArray[np.generic]], *, seconds: float
+        self,
+        task: StoredTask,
+        arrays: Mapping[str, NDArray[np.generic]],
+        *,
+        seconds: float,
+        origin: Mapping[str, str] | None = None,
     ) -> None:
-        """Write the file of a finished task, completely or not at all."""
+        """Write the file of a finished task, completely or not at all.
+
+        The file also holds the task, its engine and its ``origin``; by default, that of this process
+        at this moment.
+        """
+        if origin is None:
+            origin = origin_now()
         for name, values in arrays.items():
             if name.startswith("_") or not isinstance(values, np.ndarray) or values.dtype.hasobject:
                 raise ValueError(
@@ -81,7 +110,8 @@ class Store:
         path = self.path(task)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.parent / f".{task.id[:16]}.{uuid.uuid4().hex}.tmp"
-        header = np.array(task.to_json()), np.array(json.dumps({"seconds": seconds}))
+        info = {"seconds": seconds, "engine": task.engine, "origin": dict(origin)}
+        header = np.array(task.to_json()), np.array(json.dumps(info))
         try:
             with temporary.open("xb") as file:
                 np.savez(file, allow_pickle=False, _task=header[0], _info=header[1], **arrays)
@@ -106,7 +136,7 @@ class Store:
                 arrays = {name: file[name] for name in file.files if not name.startswith("_")}
         except FileNotFoundError:
             raise KeyError(f"no result of this task yet: {task.to_json()}") from None
-        return Record(arrays, float(info["seconds"]))
+        return Record(arrays, float(info["seconds"]), info.get("origin", {}))
 
     def sweep_temporaries(self) -> int:
         """Remove temporary files older than a day, left by killed processes; return how many."""

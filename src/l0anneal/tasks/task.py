@@ -38,7 +38,9 @@ class StoredTask:
     A subclass names its ``format`` and returns its content. Two tasks with the same format and content
     are the same task, and have the same `id` on every machine. Raise the number in the format when the
     same content comes to mean another computation: this changes all ids, so that results of the
-    earlier computation are not found.
+    earlier computation are not found. Raise ``engine`` when the same computation may give other
+    numbers, in the last digits or in its random choices: this changes the ids, but not the seeds, so
+    that the same instances are drawn. An engine of 0 leaves no trace in the id.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class StoredTask:
     """
 
     format: ClassVar[str]
+    engine: ClassVar[int] = 0
 
     def content(self) -> Mapping[str, Any]:
         """Return everything that the result depends on, as plain data."""
@@ -66,13 +69,15 @@ class StoredTask:
 
     @cached_property
     def id(self) -> str:
-        """The SHA-256 hash of the canonical JSON."""
-        return digest(self.to_json())
+        """The SHA-256 hash of the canonical JSON and of the engine."""
+        if not self.engine:
+            return digest(self.to_json())
+        return digest(f"{self.to_json()} by engine {self.engine}")
 
-    @property
+    @cached_property
     def seed(self) -> int:
-        """The seed of the task's random stream, from the id."""
-        return int(self.id[:32], 16)
+        """The seed of the task's random stream, from the canonical JSON."""
+        return int(digest(self.to_json())[:32], 16)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoredTask) and self.id == other.id

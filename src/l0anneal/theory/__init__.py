@@ -1,6 +1,6 @@
 """Replica theory: curves and numbers to compare with a run, in the limit of many columns."""
 
-from l0anneal.theory import bayes, l1, rsb
+from l0anneal.theory import bayes, condensation, l1, rsb
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.paper import PaperNumber, paper_numbers
 from l0anneal.theory.phases import Metastability, metastability, phase_diagram
@@ -17,6 +17,7 @@ __all__ = [
     "State",
     "Transition",
     "bayes",
+    "condensation",
     "l1",
     "metastability",
     "paper_numbers",

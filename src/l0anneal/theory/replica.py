@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from l0anneal.theory.channel import Model
 from l0anneal.theory.checks import (
@@ -150,18 +151,26 @@ class ReplicaSymmetric:
 
     # -- states ------------------------------------------------------------------------------
 
+    @overload
+    def at(self, temperature: float, branch: Branch = ..., *, method: Method = ...) -> State: ...
+
+    @overload
+    def at(
+        self, temperature: ArrayLike, branch: Branch = ..., *, method: Method = ...
+    ) -> xarray.Dataset: ...
+
     def at(
         self,
-        temperature: float,
+        temperature: float | ArrayLike,
         branch: Branch = "equilibrium",
         *,
         method: Method = "fixed temperature",
-    ) -> State:
-        """Return the state at one temperature.
+    ) -> State | xarray.Dataset:
+        """Return the state at one temperature, or the states at several.
 
         Parameters
         ----------
-        temperature : float
+        temperature : float or array of one dimension
             T = 1/μ, between 1e-11 and 1e6 times the variance of y.
         branch : {"equilibrium", "cooled", "planted"}
             The branch to follow.
@@ -171,7 +180,8 @@ class ReplicaSymmetric:
 
         Returns
         -------
-        State
+        State or xarray.Dataset
+            For an array, the fields of :class:`State` over the coordinate ``temperature``.
 
         Raises
         ------
@@ -186,8 +196,13 @@ class ReplicaSymmetric:
         >>> print(f"{state.distortion:.6f} {state.entropy:.6f}")
         0.064855 0.313185
         """
+        if np.ndim(temperature):
+            states = [self._at(float(t), branch, method) for t in np.asarray(temperature)]
+            return dataset(states, "temperature", {**asdict(self), "branch": branch})
+        return self._at(float(temperature), branch, method)  # type: ignore[arg-type]
+
+    def _at(self, temperature: float, branch: Branch, method: Method) -> State:
         self._check_branch(branch)
-        temperature = float(temperature)
         low, high = T_MIN * self.variance, T_MAX * self.variance
         if not low <= temperature <= high:
             raise ValueError(
@@ -245,8 +260,7 @@ class ReplicaSymmetric:
         >>> data.distortion.values.round(6).tolist()
         [0.201744, 0.064855]
         """
-        states = [self.at(float(t), branch) for t in np.asarray(list(temperatures), dtype=float)]
-        return dataset(states, "temperature", {**asdict(self), "branch": branch})
+        return self.at(np.asarray(list(temperatures), dtype=float), branch)
 
     def branches(self, temperatures: Iterable[float] = ()) -> xarray.Dataset:
         """Return the whole parametric curve T(a): every branch, including the unstable one.
@@ -370,6 +384,35 @@ class ReplicaSymmetric:
         if ("freezing", branch) not in self._memo:
             self._memo["freezing", branch] = self._find_freezing(branch)
         return self._memo["freezing", branch]
+
+    def clamped(self, state: State) -> State:
+        """Return the state itself or, if its entropy is negative, the frozen state of its branch.
+
+        Below the temperature of :meth:`freezing`, distortion and error stay as they are there, and
+        the entropy is zero.
+
+        Parameters
+        ----------
+        state : State
+            A state of this theory.
+
+        Examples
+        --------
+        >>> theory = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1)
+        >>> cold = theory.at(0.01)
+        >>> cold.frozen, f"{cold.distortion:.6f} {theory.clamped(cold).distortion:.6f}"
+        (True, '0.003031 0.009052')
+        """
+        frozen = self.freezing(state.branch) if state.frozen else None  # type: ignore[arg-type]
+        if frozen is None:
+            return state
+        return replace(
+            frozen,
+            temperature=state.temperature,
+            branch=state.branch,
+            entropy=0.0,
+            free_entropy=-self.alpha * frozen.distortion / state.temperature,
+        )
 
     def _find_freezing(self, branch: str) -> State | None:
         segment = self._segment(branch)

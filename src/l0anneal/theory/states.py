@@ -15,6 +15,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Spinodals", "State", "Transition", "dataset", "observe"]
 
+_SQUARE = "squared coefficient, mean over all N columns"
+_UNITS = {
+    "distortion": "energy per measurement, E/M",
+    "mse": _SQUARE,
+    "entropy": "nats per column",
+    "free_entropy": "nats per column, log G / N",
+    "delta": _SQUARE,
+    "d": _SQUARE,
+    "lam": "1",
+    "hits": "fraction of all columns",
+    "precision": "fraction of the selected columns",
+    "at_ratio": "1",
+    "Q": _SQUARE,
+    "q": _SQUARE,
+    "m": _SQUARE,
+}
+
 
 @dataclass(frozen=True)
 class State:
@@ -40,6 +57,9 @@ class State:
         Fraction of the selected columns that are in the planted support, hits/ρ.
     at_ratio : float
         E[(p + a p(1-p)h²)²]/α; replica symmetry is locally stable below one.
+    Q, q, m : float
+        The overlaps of u = c∘x: (1/N)Σ⟨u²⟩ in one state, (1/N)Σ⟨u⟩² between two states, and
+        (1/N)Σ x̂⟨u⟩ with the planted signal. D = Q - q.
 
     Examples
     --------
@@ -47,8 +67,8 @@ class State:
     >>> state = ReplicaSymmetric(0.8, 0.4, rho_hat=0.2).at(0.01)
     >>> print(f"mu={state.mu:g} eps={state.distortion:.4e} precision={state.precision:.2f}")
     mu=100 eps=2.9197e-04 precision=0.42
-    >>> state.at_stable
-    True
+    >>> state.at_stable, state.frozen
+    (True, False)
     """
 
     temperature: float
@@ -63,6 +83,9 @@ class State:
     hits: float
     precision: float
     at_ratio: float
+    Q: float
+    q: float
+    m: float
 
     @property
     def mu(self) -> float:
@@ -73,6 +96,15 @@ class State:
     def at_stable(self) -> bool:
         """Whether replica symmetry is locally stable in this state (de Almeida-Thouless)."""
         return self.at_ratio < 1.0
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the entropy is negative, so that no support has this distortion.
+
+        The branch has frozen at a higher temperature; `ReplicaSymmetric.clamped` returns the state
+        in which it stays.
+        """
+        return self.entropy < -1e-12
 
 
 @dataclass(frozen=True)
@@ -144,6 +176,8 @@ def observe(
         + 0.5 * model.alpha * a * (bracket + 2.0 * delta / s)
     )
     hits = channel.hits()
+    m = 1.0 - model.sigma_xi2 - channel.deficit()  # the variance of y is the unit
+    big_q = delta + d - 1.0 + 2.0 * m
     return State(
         temperature=t * variance,
         branch=branch,
@@ -157,6 +191,9 @@ def observe(
         hits=hits,
         precision=hits / model.rho,
         at_ratio=channel.replicon(),
+        Q=big_q * variance,
+        q=(big_q - d) * variance,
+        m=m * variance,
     )
 
 
@@ -166,8 +203,13 @@ def dataset(states: list[State], dim: str, attrs: dict) -> xarray.Dataset:
 
     skip = {"branch", "temperature"}
     columns = [f.name for f in fields(State) if f.name not in skip]
-    data = {name: (dim, np.array([getattr(s, name) for s in states])) for name in columns}
+    data = {
+        name: (dim, np.array([getattr(s, name) for s in states]), {"units": _UNITS[name]})
+        for name in columns
+    }
+    data["frozen"] = (dim, np.array([s.frozen for s in states]), {"units": "entropy below zero"})
     coords = {}
     if dim == "temperature":
-        coords["temperature"] = np.array([s.temperature for s in states])
+        values = np.array([s.temperature for s in states])
+        coords["temperature"] = ("temperature", values, {"units": "energy"})
     return xarray.Dataset(data, coords=coords, attrs=attrs)

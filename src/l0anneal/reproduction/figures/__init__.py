@@ -18,6 +18,7 @@ from l0anneal.reproduction.figures import (
     rho,
     seeded,
     slow,
+    waiting,
 )
 from l0anneal.reproduction.sweeps import Sweep
 
@@ -32,6 +33,7 @@ FIGURES: dict[str, ReportFigure] = {
         metastable,
         entropy,
         slow,
+        waiting,
         freezing,
         noise_only,
         computation_time,
@@ -48,7 +50,7 @@ def figure_names(figures: Iterable[str] = ()) -> list[str]:
     Examples
     --------
     >>> figure_names(["slow"]), len(figure_names())
-    (['slow'], 12)
+    (['slow'], 13)
     """
     names = list(figures) or list(FIGURES)
     if unknown := [name for name in names if name not in FIGURES]:

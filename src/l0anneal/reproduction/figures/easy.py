@@ -16,7 +16,7 @@ from l0anneal.reproduction.drawing import (
     points,
 )
 from l0anneal.reproduction.figure import ReportFigure
-from l0anneal.reproduction.rules import Row, judge_planted_run
+from l0anneal.reproduction.rows import Row, judge_planted_run
 from l0anneal.reproduction.sweeps import Sweep, shared
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def draw(data: Data) -> Figure:
     middle.set_xlim(0, 0.1)
     middle.set_ylim(0, 0.0065)
     curve(right, source, "mse", "error of the coefficients")
-    left.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=9)
     return figure
 
 
@@ -56,8 +56,9 @@ FIGURE = ReportFigure(
     title="Easy recovery: α = 0.8, ρ = 0.4, ρ̂ = 0.2",
     caption=(
         "Points are annealing runs at the paper's schedule; the line is the replica theory for "
-        "N → ∞. The runs stay in equilibrium down to the lowest temperature. The error of the "
-        "coefficients vanishes with T, so the planted solution is found."
+        "N → ∞. The smaller N is, the higher the points lie. The error of the coefficients falls "
+        "with T in theory and in the runs; the table says in how many runs the planted solution is "
+        "found."
     ),
     sweeps=sweeps,
     draw=draw,

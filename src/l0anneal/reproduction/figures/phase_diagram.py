@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from l0anneal._util.figures import new_figure
-from l0anneal.reproduction.analysis import Data, found
+from l0anneal.reproduction.analysis import FOUND, Data, found
 from l0anneal.reproduction.figure import ReportFigure
-from l0anneal.reproduction.rules import Row, n_of
-from l0anneal.reproduction.sweeps import Sweep, paper_sizes, planted, shared
+from l0anneal.reproduction.rows import Row, n_of, shared_samples
+from l0anneal.reproduction.rules import bracket, more_often_paired, rate_above, same_number
+from l0anneal.reproduction.sweeps import Sweep, shared
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,16 +20,8 @@ __all__ = ["FIGURE"]
 
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
-    """Return annealing on the paper's problems, and basis pursuit on those below the l1 line."""
-    sizes = paper_sizes(quick)
-    largest = max(sizes)
-    samples = {largest: sizes[largest] if quick else 20}
-    pursuit = {"kind": "basis_pursuit"}
-    return {
-        **shared(quick, "easy", "hard", "slow"),
-        "bp-hard": Sweep(planted(0.8, 0.5), pursuit, samples),
-        "bp-slow": Sweep(planted(0.75, 0.5), pursuit, samples),
-    }
+    """Return annealing on the paper's problems, and basis pursuit on both sides of the l1 line."""
+    return shared(quick, "easy", "hard", "slow", "bp-slow", "bp-hard", "bp-above")
 
 
 def draw(data: Data) -> Figure:
@@ -40,7 +33,7 @@ def draw(data: Data) -> Figure:
     theory.plot_phase_diagram(
         ax,
         data=theory.phase_diagram(np.linspace(0.02, 0.98, 33)),
-        points=[(0.2, 0.8), (0.5, 0.8), (0.5, 0.75)],
+        points=[(0.2, 0.8), (0.5, 0.8), (0.5, 0.75), (0.5, 0.86)],
     )
     notes = (
         ((0.2, 0.8), (0.02, 0.62), [("annealing", found(data["easy"]))]),
@@ -49,6 +42,7 @@ def draw(data: Data) -> Figure:
             (0.2, 0.925),
             [("annealing", found(data["hard"])), ("l1", found(data["bp-hard"], "mse"))],
         ),
+        ((0.5, 0.86), (0.62, 0.97), [("l1", found(data["bp-above"], "mse"))]),
         (
             (0.5, 0.75),
             (0.6, 0.5),
@@ -61,7 +55,7 @@ def draw(data: Data) -> Figure:
             text,
             at,
             where,
-            fontsize=8.5,
+            fontsize=9.5,
             bbox={"boxstyle": "round", "fc": "white", "ec": "0.7"},
             arrowprops={"arrowstyle": "-", "color": "0.5"},
         )
@@ -73,40 +67,51 @@ def judge(data: Data) -> list[Row]:
     from l0anneal.theory import l1
 
     value = l1.reconstruction_limit(0.5)
+    below, above = (found(data[name], "mse") for name in ("bp-hard", "bp-above"))
     size = int(data["bp-hard"]["size"][-1])
-    rows = [
+    sa, bp = shared_samples(
+        data["hard"]["final_mse"].sel(size=size), data["bp-hard"]["mse"].sel(size=size)
+    )
+    return [
         Row(
-            "α_c of l1 at ρ̂ = 0.5",
+            "α_c of l1 at ρ̂ = 0.5, theory",
             "0.831",
             f"{value:.7f}",
-            f"basis pursuit, N = {size}: α = .8: {n_of(found(data['bp-hard'], 'mse'))}, "
-            f"α = .75: {n_of(found(data['bp-slow'], 'mse'))} recovered",
-            "agrees",
-            "agrees",
-        )
-    ]
-    counts = found(data["hard"]), found(data["bp-hard"], "mse")
-    better = counts[0][0] / max(counts[0][1], 1) > counts[1][0] / max(counts[1][1], 1)
-    rows.append(
+            "–",
+            same_number(value, 0.831, 1e-3),
+            note="Margin: one unit of the last printed digit.",
+        ),
         Row(
-            "annealing beats l1 at (.8, .55, .5)",
+            "α_c of l1 at ρ̂ = 0.5, bracketed by basis pursuit",
+            "0.831",
+            f"{value:.4f}, between α = .8 and .86",
+            f"N = {size}, recovered: α = .75: {n_of(found(data['bp-slow'], 'mse'))}, "
+            f"α = .8: {n_of(below)}, α = .86: {n_of(above)}",
+            bracket(
+                rate_above((below[1] - below[0], below[1]), 0.5),
+                rate_above(above, 0.5),
+                "it fails for more than half at α = .8, and succeeds for more than half at .86",
+            ),
+            note="At finite N the rate passes one half near α_c.",
+        ),
+        Row(
+            "annealing finds more than l1 at (.8, .55, .5)",
             "yes",
             "annealing's branch leads to the planted signal; l1's limit is above α = .8",
-            f"annealing {n_of(counts[0])}, basis pursuit {n_of(counts[1])} (MSE < 1e-3)",
-            "agrees" if better else "not at this size",
-            "agrees" if better else "differs",
-        )
-    )
-    return rows
+            f"N = {size}: annealing {n_of(found(data['hard'], size=size))}, basis pursuit "
+            f"{n_of(below)} (MSE < {FOUND:g})",
+            more_often_paired(sa < FOUND, bp < FOUND),
+        ),
+    ]
 
 
 FIGURE = ReportFigure(
     name="phase-diagram",
     title="Where noiseless recovery is possible",
     caption=(
-        "Above its line each method recovers the planted signal for N → ∞. The points are the "
-        "paper's problems; two of them lie below the l1 line, where annealing is put to the test. "
-        "The fractions beside the points count recoveries in the runs of this report."
+        "Above its line each method recovers the planted signal for N → ∞. Three of the points are "
+        "the paper's problems, two of them below the l1 line; the fourth, at α = .86, is above it. "
+        "The fractions beside the points count recoveries at the largest N of this report."
     ),
     sweeps=sweeps,
     draw=draw,

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.figures import COLORS, new_figure
-from l0anneal.reproduction.analysis import Data, Theory, mean_and_error
+from l0anneal.reproduction.analysis import FOUND, Data, Theory, found, mean_and_error
 from l0anneal.reproduction.drawing import DISTORTION_LABEL, MSE_LABEL, finish
 from l0anneal.reproduction.figure import ReportFigure
-from l0anneal.reproduction.rules import Row, pm
+from l0anneal.reproduction.rows import MIN_SAMPLES, Row, n_of, shared_samples
+from l0anneal.reproduction.rules import Estimate, larger, more_often_paired, too_few
 from l0anneal.reproduction.sweeps import Sweep, annealed, noise_only, planted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from l0anneal.theory import State
 
 __all__ = ["FIGURE"]
 
@@ -37,19 +42,27 @@ class Group(NamedTuple):
 GROUPS = {
     "rho-noise-a": Group(0.5, 0.0, (0.05, 0.1, 0.2, 0.3, 0.4)),
     "rho-noise-b": Group(0.8, 0.0, (0.1, 0.2, 0.4, 0.6, 0.7)),
+    "rho-noise-c": Group(0.3, 0.0, (0.03, 0.06, 0.12, 0.18, 0.24)),
     "rho-planted-a": Group(0.75, 0.5, (0.5, 0.525, 0.55, 0.575, 0.6, 0.62, 0.65, 0.7)),
     "rho-planted-b": Group(0.8, 0.5, (0.5, 0.55, 0.6, 0.65, 0.7, 0.75)),
 }
+NOISE = tuple(name for name, group in GROUPS.items() if not group.rho_hat)
+PLANTED = tuple(name for name, group in GROUPS.items() if group.rho_hat)
+SUPPRESSED = {"rho-planted-a": (0.55, 0.65), "rho-planted-b": (0.6, 0.7)}  # ρ to compare
+OTHERS = {"omp": "OMP", "l1": "l1 + LS"}
 
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
-    """Return annealing at many ρ, without and with a planted signal."""
-    samples = {50: 4} if quick else {200: 10}
+    """Return annealing at many ρ, and on pure noise OMP and l1 on the same instances."""
+    samples = {50: 6} if quick else {200: 100}
     found = {}
     for name, (alpha, rho_hat, rhos) in GROUPS.items():
         ensemble = planted(alpha, rho_hat) if rho_hat else noise_only(alpha)
         for rho in rhos[::2] if quick else rhos:
             found[f"{name}-{rho:g}"] = Sweep(ensemble, annealed(rho), samples, group=name)
+            for kind in () if rho_hat else OTHERS:
+                other = {"kind": kind, "rho": rho}
+                found[f"{name}-{rho:g}-{kind}"] = Sweep(ensemble, other, samples, group=name)
     return found
 
 
@@ -92,25 +105,31 @@ def _theory_over_rho(group: str, name: str, temperature: float | None, rhos: lis
     If the cooled branch ends above the temperature, the run falls into the planted branch.
     """
     alpha, rho_hat, _ = GROUPS[group]
-    values = []
-    for rho in rhos:
-        exact = Theory(
-            {
-                "alpha": alpha,
-                "rho": rho,
-                "rho_hat": rho_hat,
-                "sigma_x2": float(rho_hat > 0),
-                "sigma_xi2": float(rho_hat == 0),
-            }
-        ).exact
-        if temperature is None:
-            state = exact.freezing("cooled")
-        else:
-            end = exact.spinodals().cooling
-            ended = end is not None and temperature <= end
-            state = exact.at(temperature, "planted" if ended else "cooled")
-        values.append(np.nan if state is None else getattr(state, name))
-    return np.array(values)
+    states = [_state(alpha, float(rho), rho_hat, temperature) for rho in rhos]
+    return np.array([np.nan if state is None else getattr(state, name) for state in states])
+
+
+@cache
+def _state(alpha: float, rho: float, rho_hat: float, temperature: float | None) -> State | None:
+    parameters = {
+        "alpha": alpha,
+        "rho": rho,
+        "rho_hat": rho_hat,
+        "sigma_x2": float(rho_hat > 0),
+        "sigma_xi2": float(rho_hat == 0),
+    }
+    exact = Theory(parameters).exact
+    if temperature is None:
+        return exact.freezing("cooled")
+    end = exact.spinodals().cooling
+    ended = end is not None and temperature <= end
+    return exact.at(temperature, "planted" if ended else "cooled")
+
+
+def _fine(rhos: list[float]) -> list[float]:
+    """Return a fine grid over ρ that has the ρ of the runs; coarser if these are few."""
+    n = 25 if len(rhos) > 4 else 7
+    return np.unique([*np.linspace(rhos[0], rhos[-1], n).round(6), *rhos]).tolist()
 
 
 # ---------------------------------------------------------------- drawing
@@ -118,34 +137,36 @@ def _theory_over_rho(group: str, name: str, temperature: float | None, rhos: lis
 
 def draw(data: Data) -> Figure:
     """Draw distortion and error over ρ, without and with a planted signal."""
-    figure = new_figure(13, 4.4)
+    figure = new_figure(11, 5.2)
     left, middle, right = figure.subplots(1, 3)
-    for group, color, marker in (("rho-noise-a", "blue", "o"), ("rho-noise-b", "orange", "s")):
+    styles = (("blue", "o"), ("orange", "s"), ("green", "^"))
+    for group, (color, marker) in zip(NOISE, styles):
         _draw_noise(left, data, group, COLORS[color], marker)
+    t = _nearest_temperature(data, NOISE[0], COOL)
+    for dash, label in (("-", f"theory, T = {t:.2g}"), ("--", "theory, s = 0")):
+        left.plot([], [], color="black", ls=dash, lw=1.3, label=label)
     finish(left, RHO_LABEL, DISTORTION_LABEL, "pure noise", logy=True)
     _draw_planted(middle, data, "distortion", DISTORTION_LABEL)
     _draw_planted(right, data, "mse", MSE_LABEL)
     left.set_ylim(bottom=2e-9)
-    left.legend(frameon=False, fontsize=7.5, ncols=2, loc="lower left")
-    middle.legend(frameon=False, fontsize=7.5)
+    handles, labels = (
+        a + b for a, b in zip(*(x.get_legend_handles_labels() for x in (left, middle)))
+    )
+    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
     return figure
 
 
 def _draw_noise(ax: Axes, data: Data, group: str, color: str, marker: str) -> None:
     """Draw the distortion of pure noise at a temperature and at the end of the runs."""
-    from scipy.interpolate import PchipInterpolator
-
     rhos = _rhos(data, group)
     t = _nearest_temperature(data, group, COOL)
-    fine = np.linspace(rhos[0], rhos[-1], 60)
-    for at, dash, label in ((t, "-", f"theory, T = {t:.2g}"), (None, "--", "theory, s = 0")):
-        values = np.log(_theory_over_rho(group, "distortion", at, rhos))
-        smooth = np.exp(PchipInterpolator(rhos, values)(fine))
-        ax.plot(fine, smooth, ls=dash, lw=1.3, label=label, color=color)
-    for at, face, label in (
-        (t, color, f"α = {GROUPS[group].alpha:g}"),
-        (None, "white", "at the end"),
+    fine, alpha = _fine(rhos), GROUPS[group].alpha
+    for at, dash, face, label in (
+        (t, "-", color, f"α = {alpha:g}, T = {t:.2g}"),
+        (None, "--", "white", f"α = {alpha:g}, end of the runs"),
     ):
+        values = _theory_over_rho(group, "distortion", at, fine)
+        ax.plot(fine, values, ls=dash, lw=1.3, color=color)
         x, mean, error = _over_rho(data, group, "distortion", at)
         ax.errorbar(
             x, mean, error, ls="none", marker=marker, ms=4.5, mfc=face, label=label, color=color
@@ -157,12 +178,13 @@ def _draw_planted(ax: Axes, data: Data, name: str, label: str) -> None:
     for group, color, marker in (("rho-planted-a", "blue", "o"), ("rho-planted-b", "orange", "s")):
         alpha, rhos = GROUPS[group].alpha, _rhos(data, group)
         temperature = _nearest_temperature(data, group, 1e-3)
-        values = _theory_over_rho(group, name, temperature, rhos)
-        ax.plot(rhos, values, lw=1.4, color=COLORS[color], label=f"theory, α = {alpha:g}")
+        fine = _fine(rhos)
+        values = _theory_over_rho(group, name, temperature, fine)
+        ax.plot(fine, values, lw=1.4, color=COLORS[color], label=f"planted, theory, α = {alpha:g}")
         x, mean, error = _over_rho(data, group, name, 1e-3)
         n = int(data[f"{group}-{rhos[0]:g}"]["n_samples"][-1])
         size = int(data[f"{group}-{rhos[0]:g}"]["size"][-1])
-        text = f"N = {size} ({n} samples each)"
+        text = f"planted, N = {size} ({n} samples)"
         ax.errorbar(
             x, mean, error, ls="none", marker=marker, ms=4.5, color=COLORS[color], label=text
         )
@@ -174,43 +196,75 @@ def _draw_planted(ax: Axes, data: Data, name: str, label: str) -> None:
 
 
 def judge(data: Data) -> list[Row]:
-    """Judge that more columns mean less distortion, and that a larger ρ leads into the trap."""
+    """Judge ε over ρ, the order of the methods at each ρ, and the trap at large ρ."""
     return [
-        *(_judge_noise(data, group) for group in ("rho-noise-a", "rho-noise-b")),
-        *(_judge_planted(data, group) for group in ("rho-planted-a", "rho-planted-b")),
+        *(row for group in NOISE for row in _judge_noise(data, group)),
+        *(_judge_planted(data, group) for group in PLANTED),
     ]
 
 
-def _judge_noise(data: Data, group: str) -> Row:
-    t = _nearest_temperature(data, group, COOL)
-    x, mean, error = _over_rho(data, group, "distortion", COOL)
-    z = (mean - _theory_over_rho(group, "distortion", t, list(x))) / error
-    end = _over_rho(data, group, "distortion", None)[1]
-    falls = bool(np.all(np.diff(end) < 0))
-    return Row(
-        f"ε over ρ, noise only, α = {GROUPS[group].alpha:g}",
-        "larger ρ, less distortion",
-        "falls with ρ at every T",
-        f"final ε falls from {end[0]:.2g} (ρ = {x[0]:g}) to {end[-1]:.2g} (ρ = {x[-1]:g}); "
-        f"at T = {t:.2g} within {np.max(np.abs(z)):.1f} error bars of RS",
-        "agrees" if falls else "not monotone with these samples",
-        "agrees" if falls else "partly",
-    )
+def _judge_noise(data: Data, group: str) -> list[Row]:
+    rhos = _rhos(data, group)
+    alpha = GROUPS[group].alpha
+    by_rho = [data[f"{group}-{rho:g}"].isel(size=-1)["final_distortion"] for rho in rhos]
+    falls = _enough(np.column_stack(shared_samples(*by_rho)))
+    between = [f"ρ = {a:g} and {b:g}" for a, b in pairwise(rhos)]
+    falling = too_few("fewer than five shared instances")
+    if falls is not None:
+        falling = larger(Estimate([-np.diff(falls, axis=1)], [1]), places=between)
+    others = {
+        f"{label}, ρ = {rho:g}": data[f"{group}-{rho:g}-{kind}"].isel(size=-1)[
+            "distortion" if kind == "omp" else "refit_distortion"
+        ]
+        for rho in rhos
+        for kind, label in OTHERS.items()
+    }
+    values = np.column_stack(shared_samples(*by_rho, *others.values()))
+    own = np.repeat(values[:, : len(rhos)], len(OTHERS), axis=1)
+    better = _enough(values[:, len(rhos) :] - own)
+    size = int(by_rho[0]["size"])
+    ends = ", ".join(f"{rho:g}: {float(v.mean()):.2g}" for rho, v in zip(rhos, by_rho))
+    return [
+        Row(
+            f"ε falls with ρ, noise only, α = {alpha:g}",
+            "larger ρ, less distortion",
+            "falls with ρ at every T",
+            f"N = {size}, final ε by ρ: {ends}",
+            falling,
+            note="Claimed: at every step to the next ρ, on shared instances.",
+        ),
+        Row(
+            f"annealing below OMP and l1 + LS, α = {alpha:g}, ρ = {', '.join(f'{r:g}' for r in rhos)}",
+            "other parameters behave alike (not shown)",
+            "–",
+            f"N = {size}, differences on {values.shape[0]} shared instances at each ρ",
+            too_few("fewer than five shared instances")
+            if better is None
+            else larger(Estimate([better], [1]), places=list(others)),
+            note="Claimed: at every ρ, against both methods.",
+        ),
+    ]
+
+
+def _enough(samples: Floats) -> Floats | None:
+    """Return the samples if there are enough of them to judge."""
+    return samples if samples.shape[0] >= MIN_SAMPLES else None
 
 
 def _judge_planted(data: Data, group: str) -> Row:
-    x, mse, error = _over_rho(data, group, "mse", None)
-    rhos = ", ".join(f"{r:g}: {pm(m, e)}" for r, m, e in zip(x, mse, error))
-    least = float(x[int(np.argmin(mse))])
-    larger = bool(mse[-1] > 3 * mse.min())
+    alpha = GROUPS[group].alpha
+    small, large = SUPPRESSED[group]
+    runs = [data[f"{group}-{rho:g}"].isel(size=-1)["final_mse"] for rho in (small, large)]
+    few, many = shared_samples(*runs)
+    counts = ", ".join(
+        f"{rho:g}: {n_of(found(data[f'{group}-{rho:g}']))}" for rho in _rhos(data, group)
+    )
     return Row(
-        f"final MSE over ρ, planted, α = {GROUPS[group].alpha:g}",
+        f"found more often at ρ = {small:g} than at {large:g}, planted, α = {alpha:g}",
         "smaller ρ ≥ ρ̂ suppresses the metastable state",
         _where_metastable(data, group),
-        f"by ρ: {rhos}",
-        f"{'agrees' if larger else 'not seen'}: least error at ρ = {least:g}"
-        + (", not at the smallest" if least > x[0] else ""),
-        "agrees" if larger else "partly",
+        f"N = {int(runs[0]['size'])}, found by ρ: {counts}",
+        more_often_paired(few < FOUND, many < FOUND),
     )
 
 
@@ -229,10 +283,10 @@ FIGURE = ReportFigure(
     name="rho",
     title="What ρ does",
     caption=(
-        "On pure noise (left), more columns always mean less distortion, at a fixed temperature "
-        "(filled) and at the end of the run (open). With a planted signal (middle, right) the "
-        "theory's cooled branch jumps where the metastable state appears. Beyond this ρ the "
-        "distortion goes on falling, but the error of the coefficients stays large."
+        "On pure noise (left), more columns mean less distortion, at a fixed temperature (filled) "
+        "and at the end of the run (open). With a planted signal (middle, right) the theory's "
+        "cooled branch jumps where the metastable state appears. Beyond this ρ the distortion goes "
+        "on falling, but the error of the coefficients stays large."
     ),
     sweeps=sweeps,
     draw=draw,
