@@ -50,7 +50,7 @@ def check_dictionary(A: Any) -> Any:
                 "A is a masked array; A needs all values: fill or drop the masked ones"
             )
         if not isinstance(A, np.ndarray) and not (is_chunked(A) and is_large(A)):
-            A = np.asarray(A)
+            A = np.asarray(A[...] if is_chunked(A) else A)
         values = A
         _check_matrix(A)
     if min(A.shape) < 1:

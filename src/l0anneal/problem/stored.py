@@ -229,7 +229,7 @@ class StoredColumns:
                 j = columns.start + int(np.argmax(out))
                 raise ValueError(
                     f"the columns of a large A need norms between {SMALLEST:g} and {LARGEST:g}, "
-                    f"because these are squared; that of column {j} is {norms[j]:.3g}: rescale A"
+                    f"because these are squared; that of column {j} is not: rescale A"
                 )
 
     def _tiles(
