@@ -43,7 +43,7 @@ def write(path, n_rows, n_columns, dtype):
 
 def read(path):
     """Read all batches, and return the number of rows."""
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
         return sum(batch.num_rows for batch in file.iter_batches(batch_size=BATCH))
 
 
