@@ -1,10 +1,11 @@
 """Rows per second of a problem from a Parquet file: ``python benchmarks/row_blocks.py``.
 
-Writes random rows to a file in a temporary folder, and compares the time of `SparseProblem.from_parquet`
-with that of reading the same batches and doing nothing. ``--rows 10000000 --columns 200 --float32`` needs
-8 GB of disk. With ``--generator``, the rows are made while they are added up, and never stored:
-``--generator --rows 100000000 --columns 20`` shows that the memory does not grow with the number of rows.
-The peak memory of the process is printed at the end.
+Writes random rows to a file in a temporary folder, and compares the time of
+`SparseProblem.from_parquet` with that of reading the same batches and doing nothing.
+``--rows 10000000 --columns 200 --float32`` needs 8 GB of disk. With ``--generator``, the rows are made
+while they are added up, and never stored: ``--generator --rows 100000000 --columns 20 --float32`` shows
+that the memory does not grow with the number of rows. The peak memory of the process is printed at the
+end.
 
 Needs the extra: ``pip install l0anneal[tables]``.
 """
@@ -83,12 +84,17 @@ def from_generator(n_rows, n_columns, dtype):
     """Make rows, and make and add them up, first a tenth of them and then all."""
     print(f"{n_rows} rows × {n_columns} columns of {dtype} from a generator")
     for part in (n_rows // 10, n_rows):
-        making, n_made = timed(lambda: sum(len(y) for _, y in batches(part, n_columns, dtype)))
+        making, n_made = timed(count, batches(part, n_columns, dtype))
         blocks = ((X.T, y) for X, y in batches(part, n_columns, dtype))
-        adding, problem = timed(lambda: SparseProblem.from_blocks(blocks))
+        adding, problem = timed(SparseProblem.from_blocks, blocks)
         check(problem, n_made)
         print(f"{part} rows: made in {making:.1f} s, made and added up in {adding:.1f} s ", end="")
         print(f"({part / adding:.0f} rows/s); peak memory so far {peak_megabytes() or 0:.0f} MB")
+
+
+def count(made):
+    """Return the number of rows in batches."""
+    return sum(len(y) for _, y in made)
 
 
 def check(problem, n_rows):

@@ -1,15 +1,15 @@
 """Seconds and memory against the number of columns: ``python benchmarks/sizes.py``.
 
-Plants 20 columns in matrices of up to 2000 × 500,000, in the storage that such data have, and searches for
-them with `kick_search`. Each search runs in a process of its own. Its memory is the largest resident size
-of that process, less the size before the data were opened, and less the data themselves. Orthogonal
+Plants 20 columns in matrices of up to 2000 × 500,000, in the storage that such data have, and searches
+for them with `kick_search`. Each search runs in a process of its own. Its memory is the largest resident
+size of that process, less the size before the data were opened, and less the data themselves. Orthogonal
 matching pursuit (OMP) is computed here in blocks of columns. abess is tried where it is installed, and
 stopped after `PATIENCE` seconds.
 
 The genotypes are counts 0, 1, 2 of an allele. Its frequency, between .05 and .5, is the same for 50
-neighbouring columns, in which each chromosome copies the allele of the column before with probability .8.
-The planted columns have equal effects in units of their standard deviation. Half of the variance of y is
-noise.
+neighbouring columns, in which each chromosome copies the allele of the column before with probability
+.8. The planted columns have equal effects in units of their standard deviation. Half of the variance of
+y is noise.
 
 Writes ``docs/beyond/sizes.json`` and ``sizes.png``, unless ``--quick`` is given. Needs 3 GB of disk.
 """
@@ -231,8 +231,12 @@ def draw(table, slope):
         left.loglog(at, [row[method]["seconds"] for row in there], marker + "-", label=method)
         right.loglog(at, [row[method]["beside"] for row in there], marker + "-", label=method)
     right.loglog(n, [2000 * j / 2**20 for j in n], "k:", label="the data")
-    left.set(xlabel="columns N", ylabel="seconds", title=f"kick_search: seconds ∝ N$^{{{slope:.2f}}}$")
-    right.set(xlabel="columns N", ylabel="MiB beside the data", title="2000 rows of 8-bit genotypes")
+    left.set(
+        xlabel="columns N", ylabel="seconds", title=f"kick_search: seconds ∝ N$^{{{slope:.2f}}}$"
+    )
+    right.set(
+        xlabel="columns N", ylabel="MiB beside the data", title="2000 rows of 8-bit genotypes"
+    )
     for axes in (left, right):
         axes.legend(frameon=False)
         axes.grid(alpha=0.3)
@@ -242,7 +246,9 @@ def draw(table, slope):
 def main():
     """Make the data of each case, run the methods, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small matrices, and nothing is written")
+    parser.add_argument(
+        "--quick", action="store_true", help="small matrices, and nothing is written"
+    )
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     cases = QUICK if options.quick else CASES
@@ -260,7 +266,9 @@ def main():
         show(name, shape, row)
         if name.startswith("genotypes"):
             ladder.append((shape[1], row["kick_search"]["seconds"]))
-        table.append({"case": name, "rows": shape[0], "columns": shape[1], "storage": shape[2], **row})
+        table.append(
+            {"case": name, "rows": shape[0], "columns": shape[1], "storage": shape[2], **row}
+        )
     if options.quick:
         return
     slope = exponent(ladder)

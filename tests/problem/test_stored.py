@@ -106,7 +106,9 @@ def test_columns_far_from_zero_keep_their_digits(large, dtype):
     exact /= np.sqrt(np.sum(exact**2, axis=0))
     # without subtracting from the tiles, the errors would be 1e-16 times the mean square: 1e-2
     largest = 1e-16 * float(A.max()) * np.sqrt(200)
-    np.testing.assert_allclose(problem.fresh_rows(np.arange(9)), exact[:, :9].T @ exact, atol=largest)
+    np.testing.assert_allclose(
+        problem.fresh_rows(np.arange(9)), exact[:, :9].T @ exact, atol=largest
+    )
 
 
 @pytest.mark.parametrize("chunks", [(300, 8), (50, 16), (7, 70), None])
@@ -124,7 +126,10 @@ def test_chunked_arrays_are_read_by_chunks(large, monkeypatch, chunks):
     assert source.largest_read <= 4000
     np.testing.assert_allclose(problem.A[:, np.array([4, 2])], expected.A[:, np.array([4, 2])])
     found = kick_search(problem, 3, n_kicks=5, random_state=0)
-    assert found.support.tolist() == kick_search(expected, 3, n_kicks=5, random_state=0).support.tolist()
+    assert (
+        found.support.tolist()
+        == kick_search(expected, 3, n_kicks=5, random_state=0).support.tolist()
+    )
 
 
 def test_small_chunked_arrays_are_read_whole():
@@ -168,7 +173,7 @@ def test_paths_that_cannot_be_opened(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "value, message",
+    ("value", "message"),
     [
         (np.nan, "NaN or infinity.* row 7, column 11"),
         (-np.inf, "NaN or infinity.* row 7, column 11"),

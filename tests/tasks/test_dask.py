@@ -117,8 +117,9 @@ def test_an_error_on_a_worker_leaves_the_other_results(client, expected, tmp_pat
 
 
 def test_folds_of_a_path_run_on_the_cluster(client):
-    from l0anneal import AnnealedSubsetRegressor
     from sklearn.model_selection import cross_val_score
+
+    from l0anneal import AnnealedSubsetRegressor
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 30))

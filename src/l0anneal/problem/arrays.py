@@ -63,9 +63,7 @@ def check_dictionary(A: Any) -> Any:
 def is_large(A: Any) -> bool:
     """Whether A is a dense matrix of which no copy in float64 is to be made."""
     shape = getattr(A, "shape", ())
-    return (
-        not scipy.sparse.issparse(A) and len(shape) == 2 and 8 * math.prod(shape) > LARGE_BYTES
-    )
+    return not scipy.sparse.issparse(A) and len(shape) == 2 and 8 * math.prod(shape) > LARGE_BYTES
 
 
 def is_chunked(A: Any) -> bool:

@@ -183,7 +183,9 @@ class StoredColumns:
         scale = np.where(self.norms > 0, self.norms, 1.0)
         with one_blas_thread():
             product = np.zeros((min(m, n),) * 2)
-            for start in range(0, n if m < n else m, width := max(1, BLOCK_BYTES // (8 * min(m, n)))):
+            for start in range(
+                0, n if m < n else m, width := max(1, BLOCK_BYTES // (8 * min(m, n)))
+            ):
                 cut = slice(start, start + width)
                 block = self[:, cut] / scale[cut] if m < n else (self[cut] / scale).T
                 product += block @ block.T
@@ -224,7 +226,9 @@ class StoredColumns:
                     "A contains NaN or infinity; it needs finite numbers: drop or impute the others. "
                     f"The first one is in row {rows.start + i}, column {columns.start + j}"
                 )
-            out = (norms[columns] >= LARGEST) | ((norms[columns] <= SMALLEST) & np.any(tile, axis=0))
+            out = (norms[columns] >= LARGEST) | (
+                (norms[columns] <= SMALLEST) & np.any(tile, axis=0)
+            )
             if np.any(out):
                 j = columns.start + int(np.argmax(out))
                 raise ValueError(
@@ -277,4 +281,3 @@ class StoredColumns:
         for j in range(0, n, width):
             for i in range(0, m, height):
                 yield i, j, np.asarray(self.data[i : i + height, j : j + width])
-
