@@ -7,7 +7,9 @@ import threading
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn.model_selection import cross_val_score
 
+from l0anneal import AnnealedSubsetRegressor
 from l0anneal.tasks import Store, StoredTask, collect
 
 distributed = pytest.importorskip("distributed")
@@ -50,7 +52,7 @@ def expected(tmp_path_factory):
     return store
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client():
     """Start two workers, each a process of its own."""
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
@@ -66,6 +68,39 @@ def assert_same_bits(store, expected):
         found, wanted = store.read(task).arrays, expected.read(task).arrays
         for name in ("support", "coef"):
             assert found[name].tobytes() == wanted[name].tobytes()
+
+
+def test_an_error_on_a_worker_leaves_the_other_results(client, expected, tmp_path):
+    search = search_function()
+
+    def failing(task):
+        if task.number == 2:
+            raise ValueError("block 2 has NaN in column 7")
+        return search(task)
+
+    store = Store(tmp_path)
+    with parallel_config("dask"):
+        done = collect(TASKS, store, failing)
+        (failure,) = done.failures
+        assert failure.error == "ValueError: block 2 has NaN in column 7"
+        assert done.n_run == len(TASKS) - 1
+        again = collect(TASKS, store, search)
+    assert (again.n_run, again.n_skipped) == (1, len(TASKS) - 1)
+    assert_same_bits(store, expected)
+
+
+@pytest.mark.slow  # the workers import scikit-learn and load the kernels of the regressor
+def test_folds_of_scikit_learn_run_on_the_cluster(client):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 10))
+    y = X[:, 3] - X[:, 8] + 0.5 * rng.standard_normal(60)
+    replay = {"n_kicks": [20], "schedule": None}  # 20 kicks, and no sampling of probabilities
+    model = AnnealedSubsetRegressor(2, random_state=0, replay=replay)
+    alone = cross_val_score(model, X, y, cv=3, n_jobs=1)
+    with parallel_config("dask"):
+        together = cross_val_score(model, X, y, cv=3)
+    assert np.all(alone > 0.5)
+    assert alone.tobytes() == together.tobytes()
 
 
 def test_a_killed_worker_loses_nothing(client, expected, tmp_path):
@@ -95,37 +130,3 @@ def test_a_killed_worker_loses_nothing(client, expected, tmp_path):
     assert killed[0] != os.getpid()
     assert (done.n_run, done.failures) == (len(TASKS), [])
     assert_same_bits(store, expected)
-
-
-def test_an_error_on_a_worker_leaves_the_other_results(client, expected, tmp_path):
-    search = search_function()
-
-    def failing(task):
-        if task.number == 2:
-            raise ValueError("block 2 has NaN in column 7")
-        return search(task)
-
-    store = Store(tmp_path)
-    with parallel_config("dask"):
-        done = collect(TASKS, store, failing)
-        (failure,) = done.failures
-        assert failure.error == "ValueError: block 2 has NaN in column 7"
-        assert done.n_run == len(TASKS) - 1
-        again = collect(TASKS, store, search)
-    assert (again.n_run, again.n_skipped) == (1, len(TASKS) - 1)
-    assert_same_bits(store, expected)
-
-
-def test_folds_of_a_path_run_on_the_cluster(client):
-    from sklearn.model_selection import cross_val_score
-
-    from l0anneal import AnnealedSubsetRegressor
-
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 30))
-    y = X[:, 3] - X[:, 8] + 0.5 * rng.standard_normal(80)
-    model = AnnealedSubsetRegressor(2, random_state=0, replay={"n_kicks": [20]})
-    alone = cross_val_score(model, X, y, cv=4, n_jobs=1)
-    with parallel_config("dask"):
-        together = cross_val_score(model, X, y, cv=4)
-    assert alone.tobytes() == together.tobytes()
