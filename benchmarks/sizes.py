@@ -239,7 +239,9 @@ def draw(table, slope):
         right.loglog(at, [row[method]["beside"] for row in there], marker + "-", label=method)
     right.loglog(n, [2000 * j / 2**20 for j in n], "k:", label="the data")
     left.set(
-        xlabel="columns N", ylabel="seconds of the processor", title=f"kick_search: seconds ∝ N$^{{{slope:.2f}}}$"
+        xlabel="columns N",
+        ylabel="seconds of the processor",
+        title=f"kick_search: seconds ∝ N$^{{{slope:.2f}}}$",
     )
     right.set(
         xlabel="columns N", ylabel="MiB beside the data", title="2000 rows of 8-bit genotypes"

@@ -248,7 +248,7 @@ class StoredColumns:
         for first_row, first_column, slab in self._slabs():
             by_row = abs(slab.strides[0]) >= abs(slab.strides[1])
             m, n = slab.shape
-            height = min(m, 256 if by_row else 2048, most_rows or m)
+            height = min(m, 256 if by_row else 2048, most_rows or m, buffer.size)
             width = min(n, buffer.size // height)
             starts = range(0, m, height), range(0, n, width)
             if by_row:
