@@ -82,6 +82,7 @@ def test_the_problem_is_that_of_a_copy(large, storage, intercept, weights):
     assert problem.energy([0, 1, 2]) == pytest.approx(0.5 * left @ left, rel=1e-12)
     np.testing.assert_allclose(problem.A[:, 2:9], copy[:, 2:9], atol=ROUNDING)
     np.testing.assert_allclose(problem.A[10:20], copy[10:20], atol=ROUNDING)
+    np.testing.assert_allclose(np.asarray(problem.A), copy, atol=ROUNDING)
     assert problem.n_samples == max(1, round(w.sum()) - intercept)
     assert problem.rank() == np.linalg.matrix_rank(unit)
     if intercept:

@@ -119,6 +119,10 @@ class StoredColumns:
             part *= self.columns_differ[columns]
         return part
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return a copy of all columns, for methods that need one, such as the baselines."""
+        return np.asarray(self[:], dtype=dtype)
+
     def _raw(self, rows: Any, columns: Any) -> NDArray[Any]:
         """Return a part of the storage; of a chunked array, listed columns are read one by one."""
         if is_chunked(self.data) and not isinstance(columns, slice):
