@@ -20,6 +20,7 @@ Writes ``docs/beyond/sizes.json`` and ``sizes.png``, unless ``--quick`` is given
 import argparse
 import json
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -154,6 +155,15 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
+def peak():
+    """Return the largest resident size of this process in bytes.
+
+    ``ru_maxrss`` is not used, because Linux lets it begin with the largest size of the parent process.
+    """
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) * 1024
+
+
 def data_bytes(A):
     """Return the size of a matrix in its storage."""
     if scipy.sparse.issparse(A):
@@ -177,8 +187,7 @@ def measure(name, shape, folder, method):
     began, worked = time.perf_counter(), time.process_time()
     support = METHODS[method](A, truth["y"])
     seconds, cpu = time.perf_counter() - began, time.process_time() - worked
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    beside = max(0, peak - before - data_bytes(A))
+    beside = max(0, peak() - before - data_bytes(A))
     common = np.intersect1d(support, truth["planted"]).size
     f1 = 2 * common / (len(support) + PLANTED)
     print(json.dumps({"seconds": seconds, "cpu": cpu, "beside": beside / 2**20, "f1": f1}))
@@ -202,13 +211,15 @@ def run(name, folder, method, quick):
 # ------------------------------------------------------------ the table
 
 
-def exponent(ladder):
-    """Return the slope of log seconds against log N, by least squares."""
-    n, seconds = np.array(ladder).T
+def exponent(table):
+    """Return the slope of log seconds against log N on the genotypes, by least squares."""
+    ladder = [row for row in table if row["case"].startswith("genotypes")]
+    n = [row["columns"] for row in ladder]
+    seconds = [row["kick_search"]["cpu"] for row in ladder]
     return float(np.polyfit(np.log(n), np.log(seconds), 1)[0])
 
 
-def show(name, shape, row):
+def show(shape, row):
     """Print one row of the table."""
     m, n, storage = shape
     print(f"{m:5d} × {n:<7d} {storage:20s}", end="")
@@ -258,6 +269,9 @@ def main():
     parser.add_argument(
         "--quick", action="store_true", help="small matrices, and nothing is written"
     )
+    parser.add_argument(
+        "--only", nargs="+", choices=CASES, help="run these, and keep the other rows"
+    )
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     cases = QUICK if options.quick else CASES
@@ -265,26 +279,27 @@ def main():
         name, method, folder = options.measure
         measure(name, cases[name], Path(folder), method)
         return
-    table, ladder = [], []
-    for name, shape in cases.items():
+    table = {}
+    if options.only:
+        table = {row["case"]: row for row in json.loads((OUT / "sizes.json").read_text())["table"]}
+    for name in options.only or cases:
+        shape = cases[name]
         with tempfile.TemporaryDirectory() as folder:
             make(name, shape, Path(folder))
             row = {method: run(name, Path(folder), method, options.quick) for method in METHODS}
         if row["kick_search"] is None:
             raise RuntimeError(f"kick_search failed on {name}; its error is above")
-        show(name, shape, row)
-        if name.startswith("genotypes"):
-            ladder.append((shape[1], row["kick_search"]["cpu"]))
-        table.append(
-            {"case": name, "rows": shape[0], "columns": shape[1], "storage": shape[2], **row}
-        )
+        show(shape, row)
+        m, n, storage = shape
+        table[name] = {"case": name, "rows": m, "columns": n, "storage": storage, **row}
     if options.quick:
         return
-    slope = exponent(ladder)
+    rows = list(table.values())
+    slope = exponent(rows)
     print(f"seconds of kick_search grow as N^{slope:.2f}, from N = 10³ to 5·10⁵")
-    content = {"exponent": slope, "n_kicks": N_KICKS, "machine": platform.machine(), "table": table}
+    content = {"exponent": slope, "n_kicks": N_KICKS, "machine": platform.machine(), "table": rows}
     (OUT / "sizes.json").write_text(json.dumps(content, indent=1) + "\n")
-    draw(table, slope)
+    draw(rows, slope)
 
 
 if __name__ == "__main__":

@@ -405,13 +405,15 @@ def test_memory_does_not_grow_with_the_number_of_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no resource module")
+@pytest.mark.skipif(sys.platform != "linux", reason="resident sizes are read from /proc")
 def test_memory_does_not_grow_with_a_parquet_file(tmp_path):
     pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     program = (
-        "import resource, sys; from l0anneal import SparseProblem;"
+        "import re, sys; from pathlib import Path; from l0anneal import SparseProblem;"
         "problem = SparseProblem.from_parquet(sys.argv[1], 'y', batch_size=4096);"
-        "print(problem.n_samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        "status = Path('/proc/self/status').read_text();"
+        "peak = re.search('VmHWM:[^0-9]*([0-9]+) kB', status).group(1);"
+        "print(problem.n_samples, int(peak) / 1024)"
     )
     rng = np.random.default_rng(0)
     schema = pa.schema([(name, pa.float32()) for name in [f"x{j}" for j in range(60)] + ["y"]])
