@@ -92,7 +92,8 @@ def test_the_problem_is_that_of_a_copy(large, storage, intercept, weights):
 def test_products_of_integers_are_exact(large):
     rng = np.random.default_rng(0)
     A = rng.integers(-128, 128, (3000, 40)).astype(np.int8)
-    A[:, :20] = rng.integers(110, 128, (3000, 20))  # 2000 · 110² exceeds the integers that single precision has
+    # 2000 · 110² exceeds the integers that single precision has
+    A[:, :20] = rng.integers(110, 128, (3000, 20))
     rows = StoredColumns(np.asfortranarray(A)).gram_rows(np.arange(40))
     exact = A.astype(np.int64).T @ A.astype(np.int64)
     np.testing.assert_array_equal(rows, exact)
