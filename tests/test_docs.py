@@ -18,7 +18,7 @@ import pytest
 import l0anneal
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/guide.md"]
+PAGES = ["README.md", "docs/guide.md", "docs/bigger.md"]
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(l0anneal.__path__, "l0anneal.")

@@ -8,6 +8,7 @@ from helpers.reference import qr_energy, random_problem
 from l0anneal import SparseProblem, ensembles
 from l0anneal.engine import tableau
 from l0anneal.engine.kernel_choice import KERNELS
+from l0anneal.engine.moves.descent import WIDE
 from l0anneal.engine.moves.protocol import SPARE_ROWS, is_direct, new_tally
 from l0anneal.engine.refresh import drift
 from l0anneal.engine.rng import stream
@@ -166,3 +167,44 @@ def test_a_singular_support_cannot_be_refreshed():
         workspace.refresh()
     with pytest.raises(ValueError, match="singular"):
         drift(workspace.tableau)
+
+
+def steepest_descent(A, y, support):
+    """Make the exchange of one column that lowers the energy most, as long as one does; by QR."""
+    support, n_exchanges = set(support), 0
+    while True:
+        best = (0.5 * np.sum(residual_of(A[:, sorted(support)], y) ** 2) - 1e-12, None)
+        for leaving in support:
+            Q = np.linalg.qr(A[:, sorted(support - {leaving})])[0]
+            left, columns = y - Q @ (Q.T @ y), A - Q @ (Q.T @ A)
+            gamma = np.sum(columns**2, axis=0)
+            gain = np.where(gamma > 1e-6, (columns.T @ left) ** 2 / np.maximum(gamma, 1e-6), 0.0)
+            gain[sorted(support)] = 0.0
+            entering = int(np.argmax(gain))
+            energy = 0.5 * (left @ left - gain[entering])
+            if energy < best[0]:
+                best = (energy, (leaving, entering))
+        if best[1] is None:
+            return sorted(support), n_exchanges
+        support = (support - {best[1][0]}) | {best[1][1]}
+        n_exchanges += 1
+
+
+def residual_of(columns, y):
+    return y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_descent_among_many_columns_makes_the_best_exchanges(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((30, WIDE + 100))
+    A /= np.linalg.norm(A, axis=0)
+    y = rng.standard_normal(30)
+    start = rng.choice(A.shape[1], 4, replace=False)
+    workspace = Workspace(SparseProblem(A, y), 4)
+    workspace.begin_at(start)
+    n_exchanges = workspace.descend()
+    support, expected = steepest_descent(A, y, start.tolist())
+    assert workspace.support.tolist() == support
+    assert n_exchanges == expected >= 3
+    assert workspace.descend() == 0

@@ -1,5 +1,6 @@
 """Problems from blocks of rows have the sums of all rows, and say where a row is wrong."""
 
+import subprocess
 import sys
 import tracemalloc
 from fractions import Fraction
@@ -401,3 +402,31 @@ def test_memory_does_not_grow_with_the_number_of_rows():
     n_many, many = peak(600)
     assert (n_few, n_many) == (39_999, 1_199_999)
     assert many < 1.2 * few  # all rows would take 190 MB
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="resident sizes are read from /proc")
+def test_memory_does_not_grow_with_a_parquet_file(tmp_path):
+    pq, pa = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    program = (
+        "import re, sys; from pathlib import Path; from l0anneal import SparseProblem;"
+        "problem = SparseProblem.from_parquet(sys.argv[1], 'y', batch_size=4096);"
+        "status = Path('/proc/self/status').read_text();"
+        "peak = re.search('VmHWM:[^0-9]*([0-9]+) kB', status).group(1);"
+        "print(problem.n_samples, int(peak) / 1024)"
+    )
+    rng = np.random.default_rng(0)
+    schema = pa.schema([(name, pa.float32()) for name in [f"x{j}" for j in range(60)] + ["y"]])
+    peaks = []
+    for n_groups in (4, 300):
+        path = tmp_path / f"{n_groups}.parquet"
+        with pq.ParquetWriter(path, schema, use_dictionary=False, compression="none") as writer:
+            for _ in range(n_groups):
+                rows = rng.standard_normal((61, 4096), dtype=np.float32)
+                writer.write_table(pa.table(list(rows), schema=schema))
+        command = [sys.executable, "-c", program, str(path)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=True)
+        n_samples, peak = ended.stdout.split()
+        assert int(n_samples) == 4096 * n_groups - 1
+        peaks.append(float(peak))
+    assert peaks[1] - peaks[0] < 60  # MiB; the longer file has 290

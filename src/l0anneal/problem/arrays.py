@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "BLOCK_BYTES",
+    "LARGE_BYTES",
     "check_dictionary",
     "check_names",
     "check_real",
     "check_vector",
     "column_norms",
     "divide_columns",
+    "is_chunked",
+    "is_large",
+    "open_array",
 ]
 
 BLOCK_BYTES = 32 * 2**20  # dense and memory-mapped arrays are read in blocks of this size
+LARGE_BYTES = 512 * 2**20  # dense arrays that would exceed this in float64 stay as they are stored
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +32,11 @@ Floats = NDArray[np.float64]
 def check_dictionary(A: Any) -> Any:
     """Return A as a dense array, or as a float64 CSC array if it is sparse; raise ValueError if unfit.
 
-    Dense input keeps its type and is not copied.
+    Dense input keeps its type and is not copied. A path is opened, and a chunked array stays one if it
+    is large; whether the numbers of a large A are finite is left to `StoredColumns`.
     """
+    if isinstance(A, (str, PathLike)):
+        A = open_array(A)
     if scipy.sparse.issparse(A):
         _check_matrix(A)
         A = scipy.sparse.csc_array(A).astype(np.float64, copy=False)
@@ -40,13 +49,45 @@ def check_dictionary(A: Any) -> Any:
             raise ValueError(
                 "A is a masked array; A needs all values: fill or drop the masked ones"
             )
-        A = values = A if isinstance(A, np.ndarray) else np.asarray(A)
+        if not isinstance(A, np.ndarray) and not (is_chunked(A) and is_large(A)):
+            A = np.asarray(A[...] if is_chunked(A) else A)
+        values = A
         _check_matrix(A)
     if min(A.shape) < 1:
         raise ValueError(f"A needs at least one row and one column; got shape {A.shape}")
-    if not _all_finite(values):
+    if not is_large(A) and not _all_finite(values):
         raise ValueError(_not_finite("A"))
     return A
+
+
+def is_large(A: Any) -> bool:
+    """Whether A is a dense matrix of which no copy in float64 is to be made."""
+    shape = getattr(A, "shape", ())
+    return not scipy.sparse.issparse(A) and len(shape) == 2 and 8 * math.prod(shape) > LARGE_BYTES
+
+
+def is_chunked(A: Any) -> bool:
+    """Whether A is read from elsewhere by slices, such as an array of Zarr or a data set of h5py."""
+    return hasattr(A, "chunks") and hasattr(A, "dtype") and not isinstance(A, np.ndarray)
+
+
+def open_array(path: str | PathLike[str]) -> Any:
+    """Return the array in a .npy file, as a memory map, or in a .zarr folder, without reading it."""
+    name = fspath(path)
+    if name.endswith(".npy"):
+        return np.load(name, mmap_mode="r")
+    if not name.endswith(".zarr"):
+        raise ValueError(
+            f"A must be an array, or the path of a .npy file or a .zarr folder; got {name!r}: use "
+            "SparseProblem.from_table for a table, and SparseProblem.from_parquet for many rows"
+        )
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError(
+            f"reading {name} needs Zarr, which is not installed: pip install 'l0anneal[zarr]'"
+        ) from None
+    return zarr.open_array(name, mode="r")
 
 
 def check_names(names: Sequence[str], n_columns: int) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from l0anneal.problem.arrays import check_vector
+from l0anneal.problem.arrays import check_vector, is_large
+from l0anneal.problem.stored import StoredColumns
 
 __all__ = ["Centred", "centre", "constant_share"]
 
@@ -31,7 +32,8 @@ def centre(A: Any, y: Floats, intercept: bool, weights: ArrayLike | None = None)
     """Return columns and signal minus their weighted means, times the roots of the weights.
 
     A row of weight w counts as w rows, and rows of weight zero are dropped. With an intercept, one
-    sample is used up by it.
+    sample is used up by it. A large A (`arrays.is_large`) is not copied: its columns become those of a
+    `StoredColumns`, and rows of weight zero stay, as rows of zeros.
 
     Parameters
     ----------
@@ -57,13 +59,11 @@ def centre(A: Any, y: Floats, intercept: bool, weights: ArrayLike | None = None)
             "an intercept needs columns minus their means, but a sparse A would become dense: give "
             "A.toarray(), or use AnnealedSubsetRegressor, which keeps A sparse"
         )
+    w = None if weights is None else _check_weights(weights, y.size)
+    if is_large(A):
+        return _centre_stored(A, y, intercept, w)
     roots, n = None, float(y.size)
-    if weights is not None:
-        w = check_vector(weights, "weights", y.size, f"A has {y.size} rows")
-        if np.any(w < 0) or not np.any(w > 0):
-            raise ValueError(
-                f"weights must be ≥ 0, and one of them positive; got {w.min():g} to {w.max():g}"
-            )
+    if w is not None:
         keep = w > 0
         A, y, roots, n = A[keep], y[keep], np.sqrt(w[keep]), float(w.sum())
     means, mean = None, 0.0
@@ -78,6 +78,30 @@ def centre(A: Any, y: Floats, intercept: bool, weights: ArrayLike | None = None)
         A = scipy.sparse.csc_array(scaled) if sparse else scaled
         y = roots * y
     return Centred(A, y, means, mean, max(1, round(n) - int(intercept)))
+
+
+def _check_weights(weights: ArrayLike, n_rows: int) -> Floats:
+    w = check_vector(weights, "weights", n_rows, f"A has {n_rows} rows")
+    if np.any(w < 0) or not np.any(w > 0):
+        raise ValueError(
+            f"weights must be ≥ 0, and one of them positive; got {w.min():g} to {w.max():g}"
+        )
+    return w
+
+
+def _centre_stored(A: Any, y: Floats, intercept: bool, weights: Floats | None) -> Centred:
+    """Do the same without a copy of A: centring is a projection off the roots of the weights."""
+    roots = None if weights is None else np.sqrt(weights)
+    n = float(y.size if weights is None else weights.sum())
+    left = y if roots is None else roots * y
+    if not intercept:
+        return Centred(StoredColumns(A, roots=roots), left, None, 0.0, max(1, round(n)))
+    basis = ((np.ones(y.size) if roots is None else roots) / np.sqrt(n))[:, None]
+    columns = StoredColumns(A, roots=roots, basis=basis)
+    mean = float(basis[:, 0] @ left / np.sqrt(n))
+    left = _without_rounding((left - np.sqrt(n) * mean * basis[:, 0])[:, None], left[:, None])[:, 0]
+    means = columns.along[0] / np.sqrt(n)
+    return Centred(columns, left, means, mean, max(1, round(n) - 1))
 
 
 def constant_share(y: Floats) -> float:

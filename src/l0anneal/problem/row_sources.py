@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from l0anneal._util.checks import check_integer
 from l0anneal.problem.row_blocks import Block, partial_sums, sum_rows
@@ -124,7 +125,8 @@ def _opened(file: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(file)
+        # with pre_buffer, all batches that have been read would stay in memory
+        return pq.ParquetFile(file, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(_unreadable(file, error)) from error
 
@@ -138,8 +140,6 @@ def _unreadable(file: Path, error: Exception) -> str:
 
 def _batches(files: list[Path], roles: Roles, batch_size: int) -> Iterator[Block]:
     """Yield the batches of all files, with the number of their first row in the file."""
-    import pyarrow as pa
-
     n_read = 0
     for file in files:
         try:
@@ -148,22 +148,26 @@ def _batches(files: list[Path], roles: Roles, batch_size: int) -> Iterator[Block
                 batches = opened.iter_batches(batch_size=batch_size, columns=roles.all)
                 first_row = 0
                 while (batch := _next(batches, file)) is not None:
-                    values = {
-                        name: batch.column(name).cast(pa.float64(), safe=False)
-                        for name in roles.all
-                    }
-                    arrays = {
-                        name: column.to_numpy(zero_copy_only=False)
-                        for name, column in values.items()
-                    }
-                    X = np.column_stack([arrays[name] for name in roles.columns])
-                    w = None if roles.weights is None else arrays[roles.weights]
-                    yield Block(X, arrays[roles.target], w, str(file), first_row)
+                    X = np.empty((len(roles.columns), batch.num_rows))  # as Parquet: by column
+                    for values, name in zip(X, roles.columns):
+                        values[:] = _numbers(batch.column(name))
+                    y = _numbers(batch.column(roles.target))
+                    w = None if roles.weights is None else _numbers(batch.column(roles.weights))
+                    yield Block(X.T, y, w, str(file), first_row)
                     first_row += batch.num_rows
                     n_read += batch.num_rows
         except ValueError as error:
             error.add_note(f"{n_read} rows had been read before")
             raise
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """Return the numbers of an Arrow array, with NaN for missing ones."""
+    import pyarrow as pa
+
+    if not (pa.types.is_floating(column.type) and column.null_count == 0):
+        column = column.cast(pa.float64(), safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _next(batches: Any, file: Path) -> Any:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.problem.arrays import BLOCK_BYTES, column_norms, divide_columns
 from l0anneal.problem.gram import gram_matrix, seconds_of_gram_matrix
+from l0anneal.problem.stored import StoredColumns
 
 __all__ = ["COLUMN_BYTES", "ROW_CACHE_BYTES", "WHOLE_GRAM_BYTES", "ScaledProblem"]
 
@@ -117,6 +118,8 @@ class ScaledProblem:
         with one_blas_thread():
             if self.holds_unit_columns:
                 return np.asarray(self.unit_columns @ self.unit_columns[j])
+            if isinstance(self.A, StoredColumns):
+                return self._stored_rows(np.array([j]))[0]
             if scipy.sparse.issparse(self.A):
                 return self._products(j) / (self._scale * self._scale[j])
             return self._correlate(self._columns(np.array([j]))[:, 0] / self._scale[j])
@@ -126,6 +129,8 @@ class ScaledProblem:
         if self.holds_unit_columns:
             with one_blas_thread():
                 return np.asarray(self.unit_columns[columns] @ self.unit_columns.T)
+        if isinstance(self.A, StoredColumns) and not self.gram_is_ready:
+            return self._stored_rows(columns)
         return np.array([self.fresh_row(j) for j in columns.tolist()])
 
     def gram_of(self, columns: NDArray[np.int64]) -> Floats:
@@ -200,7 +205,15 @@ class ScaledProblem:
                 block = block.toarray()
             yield cut, np.asarray(block, dtype=np.float64)
 
+    def _stored_rows(self, columns: NDArray[np.int64]) -> Floats:
+        rows = self.A.gram_rows(columns)
+        rows /= self._scale
+        rows /= self._scale[columns, None]
+        return np.asarray(rows)
+
     def _norms(self) -> Floats:
+        if isinstance(self.A, StoredColumns):
+            return self.A.norms
         if scipy.sparse.issparse(self.A):
             largest = np.maximum(
                 self.A.max(axis=0).toarray(), -self.A.min(axis=0).toarray()
@@ -215,6 +228,8 @@ class ScaledProblem:
 
     def _correlate(self, v: Floats) -> Floats:
         """Return the inner products of the unit columns with v."""
+        if isinstance(self.A, StoredColumns):
+            return np.asarray(self.A.products(v[:, None])[:, 0] / self._scale)
         if scipy.sparse.issparse(self.A):
             return np.asarray(self.A.T @ v) / self._scale
         result = np.empty(self.n_columns)

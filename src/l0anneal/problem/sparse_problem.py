@@ -26,6 +26,7 @@ from l0anneal.problem.arrays import (
     check_names,
     check_vector,
     column_norms,
+    is_large,
 )
 from l0anneal.problem.centring import centre, constant_share
 from l0anneal.problem.from_rows import FromRows
@@ -37,6 +38,7 @@ from l0anneal.problem.gram import (
     solve_gram,
 )
 from l0anneal.problem.scaled import ScaledProblem
+from l0anneal.problem.stored import StoredColumns
 from l0anneal.problem.summary import read_summary
 from l0anneal.problem.summary_check import compare
 from l0anneal.problem.table import as_table
@@ -52,9 +54,12 @@ class SparseProblem(FromRows, ScaledProblem):
 
     Parameters
     ----------
-    A : array of shape (M, N), sparse matrix, or memory map
+    A : array of shape (M, N), sparse matrix, memory map, chunked array, or path
         The dictionary, in any memory order and of any real number type. A dense A is not copied, so
-        do not change it while the problem is in use.
+        do not change it while the problem is in use. If it would have more than 512 MB in double
+        precision, it is read in blocks, also with an intercept or weights, and stays as it is stored:
+        8-bit integers, single precision, a memory map, or chunks on a disk, such as an array of Zarr.
+        The path of a .npy file or a .zarr folder is opened, and not read.
     y : array of shape (M,)
         The signal.
     intercept : bool, optional
@@ -112,7 +117,7 @@ class SparseProblem(FromRows, ScaledProblem):
         self.A = check_dictionary(A)
         self.n_samples, self.n_columns = self.A.shape
         self.y: Floats | None = check_vector(y, "y", self.n_samples, f"A has {self.n_samples} rows")
-        if intercept or weights is not None:
+        if intercept or weights is not None or is_large(self.A):
             self.A, self.y, self.column_means, self.signal_mean, self.n_samples = centre(
                 self.A, self.y, bool(intercept), weights
             )
@@ -444,6 +449,8 @@ class SparseProblem(FromRows, ScaledProblem):
         with one_blas_thread():
             if self.A is None:
                 return int(np.linalg.matrix_rank(self.gram, hermitian=True))
+            if isinstance(self.A, StoredColumns):
+                return self.A.rank()
             columns = np.hstack([block for _, block in self.unit_blocks()])
             return int(np.linalg.matrix_rank(columns))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from l0anneal.engine.kernel import loop
+from l0anneal.engine.kernel import inner, loop
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
 from l0anneal.engine.moves.row import quick_row, slot_terms
 from l0anneal.engine.pivots import swap
@@ -12,7 +12,22 @@ from l0anneal.engine.tableau import SIZE, delta_swap
 __all__ = ["RESOLUTION", "descend"]
 
 RESOLUTION = 1e-13  # gains below this fraction of ‖y‖² are rounding errors and do not count
+WIDE = 2**14  # outside columns above which the best exchange is made, not the next one that gains
 ROUNDS = 20  # the descent ends after this many gains per column, in case rounding makes it cycle
+
+
+@inner
+def _steepest(t, freed, lost, delta, n_outside):
+    """Return the outside position with the largest gain by the quick formulas; N − K if none gains."""
+    best = -RESOLUTION
+    chosen = n_outside
+    for p in range(n_outside):
+        quick_row(t, p, freed, lost, delta)
+        for k in range(delta.size):
+            if delta[k] < best:
+                best = delta[k]
+                chosen = p
+    return chosen
 
 
 @loop
@@ -20,7 +35,9 @@ def descend(t, stop, tally):
     """Descend to a swap-local minimum, where no exchange of one column lowers the energy.
 
     The outside columns are tried in turn, each in its best slot, until a full round brings no gain
-    (or until `ROUNDS` N gains). The quick formulas tell which exchanges may gain, and `delta_swap`,
+    (or until `ROUNDS` N gains). If there are more than `WIDE`, the column that gains most is tried
+    before them: a row of the Gram matrix takes much longer then than a look at all columns, and the
+    best exchanges need fewer rows. The quick formulas tell which exchanges may gain, and `delta_swap`,
     which is careful at near-singular supports, whether they do.
 
     ``tally[OUTSIDE]`` is the outside position to try next; the caller starts it at 0.
@@ -43,6 +60,11 @@ def descend(t, stop, tally):
     if tally[ACCEPTED] >= ROUNDS * t.b.size:
         tally[PROPOSED] = n_outside
     while tally[PROPOSED] < n_outside and tried < stop:
+        if n_outside > WIDE and tally[PROPOSED] == 0:
+            tally[OUTSIDE] = _steepest(t, freed, lost, delta, n_outside)
+            if tally[OUTSIDE] == n_outside:
+                tally[OUTSIDE], tally[PROPOSED] = 0, n_outside
+                break
         p = tally[OUTSIDE]
         best = np.inf
         slot = n_inside  # none; with −1, callees would also be compiled for a literal integer

@@ -311,7 +311,12 @@ class _Chain:
         """Return a workspace at the first minimum; out of time, ``best`` is the best so far."""
         run, problem, k = self.run, self.problem, self.k
         workspace = run.workspace(problem, k)
-        workspace.pause = budget.spend
+
+        def pause() -> None:
+            budget.spend()
+            run.note(f"to the first minimum, {workspace.size} of {k} columns")
+
+        workspace.pause = pause
         try:
             if self.start is not None:
                 workspace.begin_at(self.start)
@@ -324,6 +329,7 @@ class _Chain:
         except OutOfTime:
             self.best = self._complete(workspace)
             raise
+        run.note("")
         self.best = workspace.support
         return workspace
 
