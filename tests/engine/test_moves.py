@@ -12,10 +12,10 @@ from helpers.results import assert_same
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
 from l0anneal.engine import tableau
 from l0anneal.engine.kernel_choice import KERNELS, MOVES
-from l0anneal.engine.moves import row
+from l0anneal.engine.moves import kick, row
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange
 from l0anneal.engine.moves.multi_flip import delta_exchange as _delta_exchange
-from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
+from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, PROPOSED, SLOT, new_tally
 from l0anneal.engine.refresh import drift
 from l0anneal.engine.rng import stream
 from l0anneal.engine.tableau import CAREFUL, SINGULARITY, Tableau
@@ -24,6 +24,7 @@ from l0anneal.problem import scaled as problem_module
 
 exchange = from_python(_exchange)
 delta_exchange = from_python(_delta_exchange)
+choose_step = from_python(kick._choose)
 joins_easily = from_python(row.joins_easily)
 slot_terms = from_python(row.slot_terms)
 swap_row = from_python(row.swap_row)
@@ -216,3 +217,37 @@ def test_supports_of_no_column_one_column_and_nearly_all_columns(move, k):
 def test_bad_arguments(instance, arguments, message):
     with pytest.raises(ValueError, match=message):
         anneal(instance.problem, 8, SHORT, **arguments)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "duplicates", "badly scaled"])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_step_of_a_walk_is_the_best_that_is_allowed(kind, seed):
+    """Compare with all exchanges; columns that may not enter do so for a sensation only."""
+    rng = np.random.default_rng(seed)
+    A, y = random_problem(rng, 9, 12, kind)
+    workspace = at_support(A, y, [0, 3, 5, 8])
+    t, now = workspace.tableau, 10
+    until = rng.integers(8, 13, 12)
+    before = qr_energy(A, y, workspace.inside_columns)
+    changes = {}
+    for k, p in itertools.product(range(4), range(8)):
+        support = workspace.inside_columns.copy()
+        support[k] = t.outside[p]
+        if admissible(A, support):
+            change = (qr_energy(A, y, support) - before) / workspace.problem.unit_energy
+            changes[k, p] = change, until[t.inside[k]] <= now, until[t.outside[p]] <= now
+    ordered = sorted(change for change, _, _ in changes.values())
+    for sensation in (-1.0, *ordered[1:4]):
+        permitted = {
+            pair: change
+            for pair, (change, may_leave, may_enter) in changes.items()
+            if (may_leave and may_enter) or (not may_enter and change < sensation - 1e-12)
+        }
+        tally = new_tally()
+        found = choose_step(t, until, now, sensation, tally)
+        assert found == bool(permitted)
+        if found:
+            chosen = changes[tally[SLOT], tally[OUTSIDE]][0]
+            assert (tally[SLOT], tally[OUTSIDE]) in permitted
+            assert chosen == pytest.approx(min(permitted.values()), abs=1e-9)
+    assert not all(may_leave and may_enter for _, may_leave, may_enter in changes.values())

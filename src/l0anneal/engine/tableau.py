@@ -52,7 +52,7 @@ from numba import float64, int64, typeof
 from numpy.typing import NDArray
 
 from l0anneal.engine.kernel import allocating, inlined, inner, separate
-from l0anneal.engine.symmetric import copy, read_row
+from l0anneal.engine.symmetric import read_row
 from l0anneal.engine.vectors import dot
 from l0anneal.problem.admissibility import PIVOT
 
@@ -154,30 +154,6 @@ def copy_row(source, target):
     """
     for i in range(source.size):
         target[i] = source[i]
-
-
-@separate(TABLEAU, TABLEAU)
-def copy_tableau(source, target):
-    """Copy the support-dependent part of one tableau into another of the same problem.
-
-    This is faster than a refresh. The two tableaus share the rows of the Gram matrix and the record of
-    their use, which are not copied.
-    """
-    n_inside = source.counts[SIZE]
-    for m in range(n_inside):
-        target.inside[m] = source.inside[m]
-        target.x[m] = source.x[m]
-    copy(source.U, n_inside, target.U)
-    for l in range(source.b.size - n_inside):
-        target.outside[l] = source.outside[l]
-        target.r[l] = source.r[l]
-        target.gamma[l] = source.gamma[l]
-        copy_row(source.W[l, :n_inside], target.W[l])
-    clock = max(source.counts[CLOCK], target.counts[CLOCK])
-    for i in range(source.counts.size):
-        target.counts[i] = source.counts[i]
-    target.counts[CLOCK] = clock
-    copy_row(source.values, target.values)
 
 
 @allocating

@@ -397,13 +397,6 @@ class Workspace:
             self.bring_support()
             self.refresh()
 
-    def spare(self) -> Tableau:
-        """Return a copy of the tableau that shares the arrays that do not depend on the support."""
-        own = ("inside", "outside", "U", "W", "x", "r", "gamma", "work", "counts", "values")
-        return self.tableau._replace(**{name: getattr(self.tableau, name).copy() for name in own})
-
-    # ------------------------------------------------------------ private
-
     def _add_next_best(self) -> bool:
         """Add the column that lowers the energy most among the admissible ones, if there is any."""
         gain = self.outside_gains
