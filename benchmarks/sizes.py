@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse
 
 OUT = Path(__file__).parents[1] / "docs" / "beyond"
-PLANTED, N_KICKS = 20, 20
+PLANTED, N_KICKS = 20, 4
 PATIENCE = 120  # seconds
 MOST_MEMORY = 14 * 2**30  # bytes for abess, which copies the data to double precision several times
 # name: rows, columns, storage
