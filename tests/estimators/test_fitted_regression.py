@@ -183,7 +183,7 @@ def test_as_many_coefficients_as_samples_leave_no_deviation():
 
 
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
-def test_several_targets_are_fitted_one_by_one(k):
+def test_several_targets_are_fitted_one_by_one(k, few_draws):
     X, y = make(noise=1.0)
     Y = np.column_stack([y, X[:, 4] - X[:, 5] + np.random.default_rng(1).standard_normal(60)])
     model = AnnealedSubsetRegressor(k, random_state=0).fit(X, Y)
