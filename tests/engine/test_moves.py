@@ -222,12 +222,13 @@ def test_bad_arguments(instance, arguments, message):
 @pytest.mark.parametrize("kind", ["gaussian", "duplicates", "badly scaled"])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_step_of_a_walk_is_the_best_that_is_allowed(kind, seed):
-    """Compare with all exchanges; columns that may not enter do so for a sensation only."""
+    """Compare with all exchanges; columns that may not move do so for a sensation only."""
     rng = np.random.default_rng(seed)
     A, y = random_problem(rng, 9, 12, kind)
     workspace = at_support(A, y, [0, 3, 5, 8])
     t, now = workspace.tableau, 10
-    until = rng.integers(8, 13, 12)
+    marks = np.array([rng.integers(8, 13, 12), rng.integers(0, 5, 12)])
+    until, refused = marks
     before = qr_energy(A, y, workspace.inside_columns)
     changes = {}
     for k, p in itertools.product(range(4), range(8)):
@@ -241,13 +242,16 @@ def test_the_step_of_a_walk_is_the_best_that_is_allowed(kind, seed):
         permitted = {
             pair: change
             for pair, (change, may_leave, may_enter) in changes.items()
-            if (may_leave and may_enter) or (not may_enter and change < sensation - 1e-12)
+            if ((may_leave and may_enter) or change < sensation - 1e-12)
+            and refused[t.outside[pair[1]]] != 4
+            and abs(change) > 1e-11
         }
         tally = new_tally()
-        found = choose_step(t, until, now, sensation, tally)
-        assert found == bool(permitted)
-        if found:
+        change = choose_step(t, marks, now, 4, sensation, tally)
+        assert (change < kick.HUGE) == bool(permitted)
+        if permitted:
             chosen = changes[tally[SLOT], tally[OUTSIDE]][0]
+            assert change == pytest.approx(chosen, abs=1e-9)
             assert (tally[SLOT], tally[OUTSIDE]) in permitted
             assert chosen == pytest.approx(min(permitted.values()), abs=1e-9)
     assert not all(may_leave and may_enter for _, may_leave, may_enter in changes.values())

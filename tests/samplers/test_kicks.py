@@ -1,9 +1,13 @@
+import time
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search
+from l0anneal.engine.moves.kick import kick, start_of_walk
+from l0anneal.engine.rng import stream
+from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 
 
@@ -131,3 +135,84 @@ def test_a_greedy_start_that_leads_nowhere_is_given_up():
 def test_bad_arguments(noise, arguments, message):
     with pytest.raises(ValueError, match=message):
         kick_search(noise, **{"n_nonzero": 3} | arguments)
+
+
+def places(A, y, k, n_kicks):
+    """Return the supports after each kick of a walk from the greedy minimum."""
+    workspace = Workspace(SparseProblem(A, y), k)
+    workspace.fill_greedily(k)
+    workspace.descend()
+    levels = np.array([workspace.unit_energy, workspace.unit_energy, -10.0])
+    state, best = stream(np.random.SeedSequence(0)), workspace.support
+    marks, at = start_of_walk(A.shape[1])
+    seen = set()
+    for stop in range(1, n_kicks + 1):
+        workspace.run(kick, state, stop, levels, best, marks, at)
+        seen.add(tuple(workspace.support))
+    return seen
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 7, 8, 12, 15, 16, 40])
+def test_the_walk_leaves_its_minimum(k):
+    problem = ensembles.noise_only(200, 0.5, random_state=1).problem
+    assert len(places(problem.A, problem.y, k, 40)) >= 10
+
+
+@pytest.mark.parametrize("k", [8, 16, 32])
+def test_the_walk_passes_over_copies(k):
+    B = np.random.default_rng(0).standard_normal((80, 101))
+    seen = places(np.hstack([B[:, :100], B[:, :100]]), B[:, 100], k, 40)
+    assert len({tuple(sorted(j % 100 for j in support)) for support in seen}) >= 15
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_walk_is_not_stopped_by_an_exchange_that_is_refused(seed):
+    """Column 2 would gain most, but columns 0 and 1 are then almost dependent."""
+    rng = np.random.default_rng(seed)
+    A = np.zeros((60, 100))
+    A[0, 0] = 1.0
+    A[:2, 1] = np.cos(0.05), np.sin(0.05)
+    A[1:3, 2] = 1.0, np.sqrt(1e-5)
+    A[3:, 3:] = rng.standard_normal((57, 97))
+    y = np.concatenate([[1.0, 1.0, -0.5], 0.3 * rng.standard_normal(57)])
+    assert len(places(A, y, 20, 60)) >= 15
+
+
+def test_the_best_support_is_a_minimum():
+    for seed in range(60):
+        problem = ensembles.noise_only(120, 0.7, random_state=seed).problem
+        found = kick_search(problem, 32, n_kicks=1 + seed % 3, random_state=seed)
+        again = kick_search(problem, 32, n_kicks=0, initial_support=found.support)
+        assert again.energy == found.energy
+
+
+def test_a_search_that_ends_in_an_exact_fit_replays():
+    ends = []
+    for seed in range(12):
+        problem = ensembles.planted(60, 0.5, 0.22, support="fixed", random_state=seed).problem
+        first = kick_search(problem, 13, n_kicks=3000, random_state=0)
+        again = kick_search(problem, 13, n_kicks=first.n_kicks, random_state=0)
+        np.testing.assert_array_equal(again.support, first.support)
+        assert again.ended == first.ended
+        ends.append(int(first.n_kicks[0]))
+    assert any(0 < end < 3000 for end in ends)  # exact, and not from the beginning
+
+
+def test_a_kick_that_is_cut_replays(monkeypatch):
+    """The clock runs out while the walk waits for a row of the Gram matrix."""
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(problem_module, "ROW_CACHE_BYTES", 0)
+    start = np.arange(0, 80, 5)
+    for seed in range(6):
+        noise = ensembles.noise_only(120, 0.6, random_state=seed).problem
+        problem = SparseProblem(noise.A, noise.y)
+        seconds = iter(np.arange(0.0, 1e6, 0.02))  # each look at the clock takes this long
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "perf_counter", lambda seconds=seconds: float(next(seconds)))
+            timed = kick_search(
+                problem, 16, time_limit=4.0 + 0.3 * seed, random_state=seed, initial_support=start
+            )
+        again = kick_search(
+            problem, 16, n_kicks=timed.n_kicks, random_state=seed, initial_support=start
+        )
+        np.testing.assert_array_equal(again.support, timed.support)

@@ -1,4 +1,4 @@
-"""The result of iterated descent."""
+"""The result of a walk over minima."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search among minima: walk from one to the next, and kick the walk when it finds nothing better.
+"""Search among minima: walk from one to the next, and shake the walk when it finds nothing better.
 
 A support is a *swap-local minimum* if no exchange of a single column lowers its energy. The walk
 leaves a minimum by the exchange that costs least, and does not undo it for some time (a tabu search,
@@ -25,8 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from l0anneal._util.checks import check_integer
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.moves.descent import RESOLUTION
-from l0anneal.engine.moves.kick import BEST, CLOCK, FLOOR, FOUND, HERE, KICKS, LEVELS, PLACES, kick
-from l0anneal.engine.moves.protocol import SLOT
+from l0anneal.engine.moves.kick import BEST, FLOOR, KICKS, LEVELS, kick, start_of_walk
 from l0anneal.engine.rng import stream
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
@@ -64,8 +63,8 @@ def kick_search(
 
     A descent first exchanges single columns as long as this lowers the error. The search then leaves the
     minimum by the exchange that raises the error least, and goes on in this way without undoing its
-    latest exchanges. Where it finds nothing better for long, it exchanges a quarter of the columns at
-    random. A *kick* is 25 exchanges.
+    latest exchanges. Where it finds nothing better for long, it exchanges about a quarter of the columns
+    at random. 25 steps of this walk count as one *kick*.
 
     Parameters
     ----------
@@ -207,8 +206,7 @@ class _Chain:
         self.pieces = (
             0  # of work in a search for the first minimum that was ended by the time limit
         )
-        self.at = np.zeros(PLACES, dtype=np.int64)
-        self.at[SLOT] = -1
+        self.marks, self.at = start_of_walk(problem.n_columns)
         self.best: NDArray[np.int64] | None = None  # None until there is one
         self.rest: Remainder | None = (
             None  # the problem that ``best`` belongs to, if not the original
@@ -251,9 +249,6 @@ class _Chain:
         state = stream(run.stream("kick chain", self.index))
         with suppress(RunStopped):  # ``best`` holds the best support so far
             self._kick(workspace, state, levels, end)
-            if 0 < self.at[CLOCK] == self.at[FOUND] and levels[HERE] == levels[BEST]:
-                workspace.descend()  # the walk was stopped on its way down
-                self.best = workspace.support
         self.exact = bool(levels[BEST] <= levels[FLOOR])
         if self.rest is not None:
             self._restore()
@@ -293,16 +288,24 @@ class _Chain:
         levels: NDArray[np.float64],
         end: float,
     ) -> None:
-        """Kick in batches, so that the clock is checked about every `PAUSE` seconds."""
+        """Kick in batches, so that the clock is checked about every `PAUSE` seconds.
+
+        A batch that is stopped in the middle counts as not begun, so that the kicks can be replayed.
+        """
         run, batch = self.run, 1
-        until = np.zeros(workspace.problem.n_columns, dtype=np.int64)
+        assert self.best is not None
         while self.kicks < self.n_kicks and levels[BEST] > levels[FLOOR]:
             run.listen()
             now, before = run.now(), self.kicks
             if now >= end:
                 break
             stop = min(self.n_kicks, before + batch)
-            workspace.run(kick, state, stop, levels, self.best, until, self.at)
+            kept, lowest = self.best.copy(), levels[BEST]
+            try:
+                workspace.run(kick, state, stop, levels, self.best, self.marks, self.at)
+            except RunStopped:
+                self.best, levels[BEST], self.at[KICKS] = kept, lowest, before
+                raise
             took = run.now() - now
             run.advance(self.kicks - before)
             fits = PAUSE / max(took / batch, 1e-9)
@@ -350,6 +353,6 @@ def _warm_up() -> None:
     workspace = Workspace(tiny_problem(), 2)
     workspace.fill_greedily(2)
     state = stream(np.random.SeedSequence(0))
-    best, at = np.empty(2, dtype=np.int64), np.zeros(PLACES, dtype=np.int64)
-    until = np.zeros(tiny_problem().n_columns, dtype=np.int64)
-    workspace.run(kick, state, 0, np.zeros(LEVELS), best, until, at)
+    best = np.empty(2, dtype=np.int64)
+    marks, at = start_of_walk(tiny_problem().n_columns)
+    workspace.run(kick, state, 0, np.zeros(LEVELS), best, marks, at)
