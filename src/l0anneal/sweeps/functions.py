@@ -127,7 +127,7 @@ def import_name(function: Callable[..., Any]) -> str:
         if script is not None:
             return f"{script}.{path}"
     raise ValueError(
-        f"{path or function!r} is not a function that another process can import, because it is a "
+        f"{path or repr(function)} is not a function that another process can import, because it is a "
         "lambda, or was defined inside another function, in a notebook or at the prompt; put it into a "
         "module, or give it a name with @Sweep.named(...) and change that name when you change the "
         "function"
