@@ -34,7 +34,7 @@ def run(tmp_path):
 def assert_it_continues(store, undisturbed):
     sweep = sweeps.waiting_sweep()
     before = 24 - len(sweep.missing(store))
-    assert 3 <= before < 24
+    assert 3 <= before <= 5
     done = sweep.run(store, n_jobs=2, backend="threads")
     assert (done.n_skipped, done.n_run, done.failures) == (before, 24 - before, [])
     assert_same_arrays(undisturbed, Store(store), sweep.tasks())
@@ -43,7 +43,7 @@ def assert_it_continues(store, undisturbed):
 def test_a_killed_sweep_continues(run, undisturbed):
     start, store = run
     with start(n_jobs=2, backend="threads") as process:
-        process.wait_for("waiting")  # one thread is in the middle of a task, the other goes on
+        process.wait_for("waiting")  # in the middle of a task
         process.kill()
         assert process.finish().returncode == -signal.SIGKILL
     assert_it_continues(store, undisturbed)
