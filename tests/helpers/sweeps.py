@@ -1,6 +1,7 @@
 """Functions that sweeps in the tests name: workers import them from here."""
 
 import os
+import threading
 import time
 from itertools import count
 from pathlib import Path
@@ -83,6 +84,13 @@ def returns_parameter(instance, c):
 
 def no_seed(n_columns):
     """Draw an instance that depends on nothing."""
+
+
+def place(instance):
+    """Return where the task runs."""
+    thread = threading.current_thread()
+    main = thread is threading.main_thread()
+    return {"process": os.getpid(), "main": main, "dask": "Dask" in thread.name}
 
 
 def trajectory(instance, result):

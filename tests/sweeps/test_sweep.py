@@ -1,5 +1,8 @@
 """One seed, one result: for all workers, orders and shares, and with the same instances."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from helpers import sweeps
 from helpers.tasks import assert_same_arrays
 from l0anneal import Schedule, Sweep, anneal, ensembles, kick_search
-from l0anneal.sweeps.samplers import SAMPLERS
+from l0anneal.sweeps.samplers import SAMPLERS, Sampler
 from l0anneal.sweeps.task import run_task
 from l0anneal.tasks import Store, collect, shard_of
 
@@ -63,17 +66,50 @@ def test_a_function_of_a_notebook_runs_in_other_processes_if_it_is_named(tmp_pat
     np.testing.assert_array_equal(sweep.gather(tmp_path).answer, [[6, 6], [7, 7]])
 
 
-def test_a_dask_client_gives_the_bits_of_one(reference, tmp_path):
+@pytest.fixture(scope="module")
+def client():
+    """Start a Dask cluster inside this process."""
     distributed = pytest.importorskip("distributed")
-    sweep = sweeps.two_samplers()
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
     with (
         distributed.LocalCluster(**options, dashboard_address=":0", silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
-        done = sweep.run(tmp_path, backend=client)
-    assert done.n_run == 8
+        yield client
+
+
+def test_a_dask_client_gives_the_bits_of_one(reference, tmp_path, client):
+    sweep = sweeps.two_samplers()
+    assert sweep.run(tmp_path, backend=client).n_run == 8
     assert_same_arrays(reference, Store(tmp_path), sweep.tasks())
+
+
+def test_tasks_run_on_the_workers_that_were_asked_for(tmp_path, client):
+    sweep = Sweep(sweeps.number, sweeps.place, {}, n_samples=3)
+
+    def places(name, **options):
+        assert sweep.run(tmp_path / name, **options).failures == []
+        return sweep.gather(tmp_path / name)
+
+    alone, threads = places("alone"), places("threads", n_jobs=2, backend="threads")
+    assert alone.main.all()
+    assert not threads.main.any()
+    assert (threads.process == os.getpid()).all()
+    assert not threads.dask.any()
+    assert (places("processes", n_jobs=2, backend="processes").process != os.getpid()).all()
+    assert places("dask", backend=client).dask.all()
+
+
+def test_kernels_of_each_sampler_are_ready_before_the_workers_start(tmp_path, monkeypatch):
+    order = []
+    monkeypatch.setattr(Sampler, "get_ready", lambda sampler: order.append(sampler.name))
+    monkeypatch.setattr(
+        sys.modules["l0anneal.sweeps.sweep"],
+        "run_task",
+        lambda task: (order.append("task") or {"answer": np.zeros(1)}, 0.0),
+    )
+    assert sweeps.two_samplers().run(tmp_path).n_run == 8
+    assert order == ["l0anneal.anneal", "l0anneal.kick_search", *["task"] * 8]
 
 
 # ---------------------------------------------------------------- instances and seeds
