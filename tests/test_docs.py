@@ -8,6 +8,7 @@ import inspect
 import io
 import pkgutil
 import re
+import sys
 import tokenize
 from contextlib import suppress
 from decimal import Decimal
@@ -18,7 +19,7 @@ import pytest
 import l0anneal
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/guide.md", "docs/bigger.md"]
+PAGES = ["README.md", "docs/guide.md", "docs/bigger.md", "docs/sweeps.md"]
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(l0anneal.__path__, "l0anneal.")
@@ -50,6 +51,8 @@ PUBLIC = public_objects(l0anneal)
 #     result.support  # array([  3,  50, 200])
 #     model.inclusion_probability_[[0, 20]]  # .64 and .38: they share it
 #     np.count_nonzero(codes, axis=1)  # 8 each
+#
+# A block that begins with the name of a file, such as "# experiment.py", is written to that file.
 #
 # A number with a point is compared to the digits shown; lists, tuples and arrays are compared element by
 # element. A comment that begins like a value must be one; any other comment is free text.
@@ -95,6 +98,10 @@ def wrong_values(text, page="page"):
     names, wrong, n_compared = {}, [], 0
     for block in re.finditer(r"^```python\n(.*?)^```", text, re.S | re.M):
         code = block.group(1)
+        if named := re.match(r"# (\w+\.py)\n", code):
+            compile(code, named.group(1), "exec")
+            Path(named.group(1)).write_text(code, "utf-8")
+            continue
         first = text[: block.start(1)].count("\n")
         comments = {
             token.start[0]: token.string
@@ -118,9 +125,19 @@ def wrong_values(text, page="page"):
     return wrong, n_compared
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page_run_and_show_the_right_values(page, tmp_path, monkeypatch):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return a new working directory, from which the modules that a page writes can be imported."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for path in tmp_path.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.usefixtures("folder")
+def test_the_blocks_of_a_page_run_and_show_the_right_values(page, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     wrong, n_compared = wrong_values((ROOT / page).read_text("utf-8"), page)
     assert wrong == []
@@ -180,6 +197,13 @@ def test_free_text_is_not_compared():
     assert shown_as("x = 1  # 2 would be wrong, but this is no expression") == ([], 0)
     with pytest.raises(AssertionError, match="cannot be read"):
         shown_as("1  # 2 or three")
+
+
+def test_a_block_with_the_name_of_a_file_is_written_there(folder):
+    assert shown_as("# answer.py\nx = 1 / 0") == ([], 0)
+    assert (folder / "answer.py").read_text("utf-8") == "# answer.py\nx = 1 / 0\n"
+    with pytest.raises(SyntaxError):
+        shown_as("# answer.py\nx = = 1")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -36,5 +36,6 @@ from .samplers.schedule import Schedule as Schedule
 from .samplers.tempering.result import RunTooShort as RunTooShort, TemperResult as TemperResult
 from .samplers.tempering.temper import temper as temper
 from .solving import solve as solve
+from .sweeps.sweep import Sweep as Sweep
 
 __version__: str

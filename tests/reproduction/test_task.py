@@ -110,7 +110,7 @@ def test_foreign_json_is_refused():
         ({**NOISE, "kind": "cubic"}, ANNEAL, "ensemble 'cubic' is not known"),
         (NOISE, {"kind": "magic"}, "solver 'magic' is not known"),
         (NOISE, {**ANNEAL, "speed": 9}, "no argument speed"),
-        (NOISE, {**ANNEAL, "schedule": {"kind": "adaptive"}}, "schedule 'adaptive'"),
+        (NOISE, {**ANNEAL, "schedule": {"kind": "sudden"}}, "schedule 'sudden'"),
     ],
 )
 def test_unknown_names_are_named(ensemble, solver, words):

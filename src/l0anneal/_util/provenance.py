@@ -8,7 +8,11 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["provenance"]
+__all__ = ["ENGINE", "provenance"]
+
+#: Raise this when any solver may return other numbers for the same problem, arguments and seed. Stored
+#: results of experiments are then not found, and are computed again on the same instances.
+ENGINE = 2
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 

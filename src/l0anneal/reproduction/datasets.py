@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from l0anneal.reproduction.analysis import Data
 from l0anneal.reproduction.sweeps import Sweep
-from l0anneal.tasks.store import Store
+from l0anneal.tasks.store import Store, joint_origin
 
 __all__ = ["gather", "read_data", "read_run", "write_data"]
 
@@ -56,15 +56,14 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
     columns: dict[str, NDArray[np.float64]] = {}
     mu: NDArray[np.float64] | None = None
     seconds = np.full((len(sizes), n_samples), np.nan)
-    origins: dict[str, set[str]] = {}
+    origins: list[Mapping[str, str]] = []
     for i, size in enumerate(sizes):
         for task in sweep.tasks(size):
             if task not in store:
                 continue
             record = store.read(task)
             seconds[i, task.sample] = record.seconds
-            for name, text in record.origin.items():
-                origins.setdefault(name, set()).add(text)
+            origins.append(record.origin)
             for name, values in record.arrays.items():
                 if name == "mu":
                     mu = np.asarray(values, dtype=np.float64)
@@ -76,7 +75,7 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
     data = xr.Dataset(
         {"seconds": (("size", "sample"), seconds)},
         coords={"size": sizes},
-        attrs={**_parameters(sweep), **_origin(origins)},
+        attrs={**_parameters(sweep), **joint_origin(origins)},
     )
     data["n_samples"] = ("size", np.isfinite(seconds).sum(axis=1))
     if mu is not None:
@@ -104,13 +103,6 @@ def _parameters(sweep: Sweep) -> dict[str, Any]:
         "samples": json.dumps({str(size): n for size, n in sweep.samples.items()}),
         "engine": sweep.tasks(min(sweep.samples))[0].engine,
     }
-
-
-def _origin(origins: Mapping[str, set[str]]) -> dict[str, str]:
-    """Return the origin of all results in one line each; several are separated by semicolons."""
-    dates = sorted(origins.get("date", {""}))
-    found = {name: "; ".join(sorted(texts)) for name, texts in origins.items() if name != "date"}
-    return {**found, "date_first": dates[0], "date_last": dates[-1]}
 
 
 def _rounded(data: xr.Dataset) -> xr.Dataset:

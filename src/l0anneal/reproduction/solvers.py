@@ -16,7 +16,7 @@ from l0anneal.problem.ensembles import Instance
 from l0anneal.reproduction.heating import heat
 from l0anneal.reproduction.task import Task
 from l0anneal.samplers.annealing.anneal import anneal
-from l0anneal.samplers.schedule import Schedule
+from l0anneal.samplers.described import schedule_from
 
 __all__ = ["instance_of", "run"]
 
@@ -87,20 +87,15 @@ def _call(function: Callable[..., Any], arguments: dict[str, Any], **others: Any
     return function(**arguments, **others)
 
 
-def _schedule(kind: str = "paper", **arguments: Any) -> Schedule:
-    if kind not in ("paper", "geometric"):
-        raise ValueError(f"the schedule {kind!r} is not known; use one of paper, geometric")
-    return getattr(Schedule, kind)(**arguments)
-
-
 def _anneal(
     instance: Instance, seed: int, rho: float, schedule: Mapping[str, Any], polish: bool = False
 ) -> Arrays:
     """Anneal as in the paper; return distortion, MSE and free entropy at every temperature."""
+    k = instance.size(rho)
     result = anneal(
         instance.problem,
-        instance.size(rho),
-        _schedule(**schedule),
+        k,
+        schedule_from({"kind": "paper", **schedule}, instance.problem, k),
         polish=polish,
         observables={"mse": instance.mse},
         random_state=seed,

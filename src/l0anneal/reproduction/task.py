@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from l0anneal.tasks.task import StoredTask, canonical_json, digest
+from l0anneal._util.provenance import ENGINE
+from l0anneal.tasks.task import StoredTask, seed_from
 
 __all__ = ["Task"]
 
@@ -46,8 +47,7 @@ class Task(StoredTask):
     sample: int
 
     format = "l0anneal.Task/1"
-    #: Raise this when any solver may return other numbers for the same task.
-    engine = 2
+    engine = ENGINE
 
     def __post_init__(self) -> None:
         for name in ("ensemble", "solver"):
@@ -76,4 +76,4 @@ class Task(StoredTask):
     def instance_seed(self) -> int:
         """The seed of the instance's random stream, from the ensemble and the sample."""
         content = {"format": self.format, "ensemble": self.ensemble, "sample": self.sample}
-        return int(digest(canonical_json(content))[:32], 16)
+        return seed_from(content)

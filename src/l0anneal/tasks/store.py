@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from l0anneal._util.provenance import provenance
 from l0anneal.tasks.task import StoredTask
 
-__all__ = ["Record", "Store", "origin_now"]
+__all__ = ["Record", "Store", "joint_origin", "origin_now"]
 
 AnyTask = TypeVar("AnyTask", bound=StoredTask)
 _STALE = 24 * 3600.0  # seconds after which the writer of a temporary file must have ended
@@ -47,6 +47,25 @@ class Record:
 def origin_now() -> dict[str, str]:
     """Return the provenance of this process, and the date."""
     return {**provenance(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def joint_origin(origins: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the origin of several results in one line each, several texts separated by semicolons.
+
+    The dates are ``date_first`` and ``date_last``, which are empty if no result has a date.
+
+    Examples
+    --------
+    >>> joint_origin([{"version": "2", "date": "2030-02"}, {"version": "1", "date": "2030-01"}])
+    {'version': '1; 2', 'date_first': '2030-01', 'date_last': '2030-02'}
+    """
+    found: dict[str, set[str]] = {}
+    for origin in origins:
+        for name, text in origin.items():
+            found.setdefault(name, set()).add(text)
+    dates = sorted(found.pop("date", {""}))
+    lines = {name: "; ".join(sorted(texts)) for name, texts in found.items()}
+    return {**lines, "date_first": dates[0], "date_last": dates[-1]}
 
 
 class Store:

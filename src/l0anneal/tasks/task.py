@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["StoredTask", "canonical_json", "digest"]
+__all__ = ["StoredTask", "canonical_json", "digest", "seed_from"]
 
 
 def canonical_json(content: Any) -> str:
@@ -30,6 +30,17 @@ def canonical_json(content: Any) -> str:
 def digest(text: str) -> str:
     """Return the SHA-256 hash of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def seed_from(content: Any) -> int:
+    """Return a seed of 128 bits that depends on plain data alone, on any machine.
+
+    Examples
+    --------
+    >>> seed_from({"a": 1}) == seed_from({"a": 1.0}), seed_from({"a": 1}) == seed_from({"a": 2})
+    (True, False)
+    """
+    return int(digest(canonical_json(content))[:32], 16)
 
 
 class StoredTask:
@@ -77,7 +88,7 @@ class StoredTask:
     @cached_property
     def seed(self) -> int:
         """The seed of the task's random stream, from the canonical JSON."""
-        return int(digest(self.to_json())[:32], 16)
+        return seed_from({"format": self.format, **self.content()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoredTask) and self.id == other.id
