@@ -18,7 +18,7 @@ def autocorrelation_time(series: ArrayLike, window: float = 5.0) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal.samplers.autocorrelation import autocorrelation_time
+    >>> from l0anneal import autocorrelation_time
     >>> white = np.random.default_rng(0).standard_normal(10_000)
     >>> bool(abs(autocorrelation_time(white) - 1.0) < 0.1)
     True

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AnnealResult"]
 
-
-RESERVED_NAMES = frozenset(
-    {"mu", "sweeps", "temperature", "distortion", "distortion_std", "acceptance", "free_entropy"}
-    | {"entropy", "energy", "support", "agrees", "chain", "slot", "kernel"}
-)
 Floats = NDArray[np.float64]
 
 
@@ -76,6 +71,7 @@ class AnnealResult(SearchResult):
     polished: bool = True
     # by chain and sweep
     sampled_supports: NDArray[np.int32] | None = None
+    sampled_values: dict[str, Floats] = field(default_factory=dict)  # energy and observables
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
@@ -86,7 +82,7 @@ class AnnealResult(SearchResult):
         column, ``free_entropy`` g = log G / N and ``entropy`` s = g + μ⟨E⟩/N by thermodynamic
         integration from μ = 0, where log G is the log of the number of supports, C(N, k) for a
         dictionary in general position. The last two are NaN if the schedule does not begin there,
-        or if the dictionary has zero columns or pairs of parallel ones.
+        from where it first heats, and if the dictionary has zero columns or pairs of parallel ones.
         """
         import xarray as xr
 
@@ -156,7 +152,8 @@ class AnnealResult(SearchResult):
         from scipy.interpolate import PchipInterpolator
 
         n, k = self.n_columns, self.support.size
-        run = np.isfinite(energy)
+        # the integral is not a function of state once a heated branch differs from the cooled one
+        run = np.isfinite(energy) & (np.cumsum(np.diff(mu, prepend=mu[0]) < 0) == 0)
         steps = np.flatnonzero(run & np.append(True, np.diff(mu) > 0))
         # if μ₁ is not 0, the integral up to it is about μ₁⟨E⟩, which must be small to be accurate
         # enough
