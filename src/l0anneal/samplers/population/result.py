@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from l0anneal.samplers.export import arviz_data, columns_of, posterior
 from l0anneal.samplers.overlap import across_families, overlap_dataset
 from l0anneal.samplers.result import Result
 from l0anneal.samplers.schedule import Schedule
@@ -192,6 +193,44 @@ class PopulationResult(Result):
             return overlap_dataset(mu[-1:], k, found)
         found = list(map(across_families, self.sampled_supports, self.sampled_families))
         return overlap_dataset(mu, k, found)
+
+    def to_arviz(self, columns: ArrayLike | None = None) -> Any:
+        """Return the population for ArviZ: at every temperature with ``keep_samples``, or the last.
+
+        The group ``posterior`` has ``energy``, the observables and ``inclusion`` (1 if a column is in
+        the support) of each replica, over the dimensions ``chain`` (of length 1), ``draw`` and
+        ``mu``; it stands for the Gibbs distribution at each temperature. The group ``sample_stats``
+        has each replica's ``family``: relatives are not independent, and errors that ArviZ computes
+        from the order of the draws do not know that. The group ``trajectory`` has the averages.
+
+        Parameters
+        ----------
+        columns : array of int, optional
+            The columns to export; by default all that occur in any draw.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            The latter if the version of ArviZ is below 1.
+        """
+        supports, families, mu = self.sampled_supports, self.sampled_families, self.schedule.mu
+        values = self.sampled_values
+        if supports is None or families is None:
+            supports, families, mu = self.last_supports[None], self.family[None], mu[-1:]
+            values = {"energy": self.last_energies[None]}
+        chosen = columns_of(columns, supports, self.n_columns)
+        dims = ("chain", "draw", "mu")
+        group = posterior(
+            supports.swapaxes(0, 1)[None],
+            {name: value.T[None] for name, value in values.items()},
+            chosen,
+            self.feature_names,
+            dims,
+            {"mu": np.array(mu)},
+        )
+        stats = group[["mu"]].assign(family=(dims, families.T[None]))
+        groups = {"posterior": group, "sample_stats": stats, "trajectory": self.trajectory}
+        return arviz_data(groups, self.seed)
 
     @property
     def trusted(self) -> NDArray[np.bool_]:

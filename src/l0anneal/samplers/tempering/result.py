@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from l0anneal.samplers.export import arviz_data, columns_of, posterior
 from l0anneal.samplers.overlap import in_pairs, overlap_dataset
 from l0anneal.samplers.result import Result
 
@@ -248,6 +249,37 @@ class TemperResult(Result):
         rungs = range(self.ladder.size)
         found = [in_pairs(first[:n, a], second[:n, a]) for a in rungs]
         return overlap_dataset(self.ladder, self.support.size, found)
+
+    def to_arviz(self, columns: ArrayLike | None = None) -> Any:
+        """Return the samples for ArviZ (``keep_samples=True``); `RunTooShort` if not reliable.
+
+        The group ``posterior`` has ``energy``, the observables and ``inclusion`` (1 if a column is in
+        the support) after each averaged sweep, over the dimensions ``chain`` (of length 1), ``draw``
+        and ``mu``; it stands for the Gibbs distribution at each temperature. The group
+        ``trajectory`` has the averages.
+
+        Parameters
+        ----------
+        columns : array of int, optional
+            The columns to export; by default all that occur in any draw.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            The latter if the version of ArviZ is below 1.
+        """
+        supports = self.samples.to_numpy()[None]
+        chosen = columns_of(columns, supports, self.n_columns)
+        values = {name: value[None] for name, value in self.sampled_values.items()}
+        group = posterior(
+            supports,
+            values,
+            chosen,
+            self.feature_names,
+            ("chain", "draw", "mu"),
+            {"mu": self.ladder},
+        )
+        return arviz_data({"posterior": group, "trajectory": self.trajectory}, self.seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data that JSON can hold."""
