@@ -222,14 +222,14 @@ class TemperResult(Result):
         >>> from l0anneal import ensembles, temper
         >>> problem = ensembles.noise_only(20, 0.5, random_state=1).problem
         >>> one, two = (
-        ...     temper(problem, 4, ladder=[0.0, 2.0, 5.0], keep_samples=True, random_state=seed)
+        ...     temper(problem, 4, ladder=[0.0, 1.0, 3.0], keep_samples=True, random_state=seed)
         ...     for seed in (0, 1)
         ... )
         >>> found = one.overlap_distribution(two)
         >>> mean = (found["probability"] * found["q"]).sum("q")
         >>> bool(abs(mean[0] - 4 / 20) < 0.01)  # random supports share k²/N columns on average
         True
-        >>> bool(mean[-1] > 0.4)
+        >>> bool(mean[-1] > 0.25)
         True
         """
         if self.sizes.size > 1 or other.sizes.size > 1 or self.support.size == 0:
