@@ -21,6 +21,7 @@ from .problem.summary_check import (
 )
 from .samplers.annealing.anneal import anneal as anneal
 from .samplers.annealing.result import AnnealResult as AnnealResult
+from .samplers.autocorrelation import autocorrelation_time as autocorrelation_time
 from .samplers.evidence.anneal import evidence_anneal as evidence_anneal
 from .samplers.evidence.draws import CredibleSet as CredibleSet, Draws as Draws
 from .samplers.evidence.result import (
@@ -29,6 +30,7 @@ from .samplers.evidence.result import (
 )
 from .samplers.kicks.result import KickResult as KickResult
 from .samplers.kicks.search import kick_search as kick_search
+from .samplers.overlap import overlap as overlap
 from .samplers.pace import AdaptiveSchedule as AdaptiveSchedule
 from .samplers.population.anneal import population_anneal as population_anneal
 from .samplers.population.result import PopulationResult as PopulationResult

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from helpers.reference import admissible, enumerate_supports, qr_energy, random_problem
+from helpers.results import assert_same_fields
 from l0anneal import PopulationResult, Schedule, SparseProblem, anneal, ensembles, population_anneal
 from l0anneal.samplers.population.result import PopulationResult as Result
 
 ARRAYS = [
     name
     for name in Result.__dataclass_fields__
-    if name not in ("schedule", "seed", "seconds", "n_samples", "sampled_supports")
+    if name not in ("schedule", "seed", "seconds", "n_samples") and not name.startswith("sampled_")
 ]
 
 
@@ -27,8 +28,7 @@ def result(instance):
 
 
 def assert_same(a, b):
-    for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    assert_same_fields(a, b, ARRAYS)
     assert (a.schedule.mu, a.schedule.tau) == (b.schedule.mu, b.schedule.tau)
 
 

@@ -71,7 +71,8 @@ def load(kind: type[Saved], path: str | PathLike[str]) -> Saved:
     for field in fields(kind):  # type: ignore[arg-type]
         name, value = field.name, header.get(field.name)
         if name not in header and name not in arrays:
-            if field.default is not MISSING:  # a field that earlier versions did not have
+            # a field that earlier versions did not have
+            if field.default is not MISSING or field.default_factory is not MISSING:
                 continue
             raise ValueError(f"{path} is not a saved {kind.__name__}: it has no {name}")
         expected = _not_none(types_of[name])

@@ -15,10 +15,17 @@ def autocorrelation_time(series: ArrayLike, window: float = 5.0) -> float:
     ``window`` τ(t), where further terms would add more noise than signal. The estimate can be
     trusted if the series is many times longer than τ, say fifty times. A constant series has τ = 1.
 
+    Parameters
+    ----------
+    series : array of shape (n,)
+        Values after each step, such as the energies after each sweep at one temperature.
+    window : float
+        The length of the sum, in units of τ.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal.samplers.autocorrelation import autocorrelation_time
+    >>> from l0anneal import autocorrelation_time
     >>> white = np.random.default_rng(0).standard_normal(10_000)
     >>> bool(abs(autocorrelation_time(white) - 1.0) < 0.1)
     True

@@ -33,8 +33,8 @@ class Schedule:
     Parameters
     ----------
     mu : tuple of float
-        Inverse temperatures μ = 1/T, ascending. Their unit is one over that of the energy,
-        ½‖y − Ax‖².
+        Inverse temperatures μ = 1/T, in the order of the run; a run cools where they ascend and
+        heats where they descend. Their unit is one over that of the energy, ½‖y − Ax‖².
     tau : tuple of int
         Number of sweeps at each temperature; a sweep is N proposals.
     name : str
@@ -65,8 +65,6 @@ class Schedule:
             )
         if not all(math.isfinite(mu) and mu >= 0 for mu in self.mu):
             raise ValueError("inverse temperatures must be finite and ≥ 0")
-        if any(b < a for a, b in zip(self.mu, self.mu[1:])):
-            raise ValueError("inverse temperatures must not decrease: annealing cools")
         if not all(tau >= 1 for tau in self.tau):
             raise ValueError("each temperature needs at least one sweep")
 
@@ -98,7 +96,7 @@ class Schedule:
 
     @classmethod
     def custom(cls, mu: ArrayLike, tau: ArrayLike) -> Schedule:
-        """Any ascending μ, with one ``tau`` for all of them or one for each."""
+        """Any list of μ, with one ``tau`` for all of them or one for each."""
         return cls._make(np.atleast_1d(np.asarray(mu, dtype=np.float64)), tau, "custom")
 
     @classmethod
@@ -134,6 +132,28 @@ class Schedule:
             raise ValueError(f"tau counts sweeps and must be an integer; got {tau!r}")
         return cls(tuple(float(m) for m in mu), tuple(int(s) for s in taus), name)
 
+    def reversed(self) -> Schedule:
+        """Return the same temperatures in the opposite order: from cold to hot.
+
+        With ``initial_support``, `anneal` then heats from a given support.
+        """
+        return Schedule(self.mu[::-1], self.tau[::-1], f"{self.name}, reversed")
+
+    def there_and_back(self) -> Schedule:
+        """Return a schedule that cools along this one and heats along it again, for hysteresis.
+
+        Each chain is heated from where it was cooled to. The first half of the steps is the cooled
+        branch and the second half, in the opposite order, the heated one.
+
+        Examples
+        --------
+        >>> from l0anneal import Schedule
+        >>> Schedule.custom([0.0, 1.0, 10.0], 5).there_and_back().mu
+        (0.0, 1.0, 10.0, 10.0, 1.0, 0.0)
+        """
+        back = self.reversed()
+        return Schedule(self.mu + back.mu, self.tau + back.tau, f"{self.name}, there and back")
+
     # ------------------------------------------------------------ reading
 
     def __len__(self) -> int:
@@ -148,6 +168,11 @@ class Schedule:
             f"μ = {self.mu[0]:.3g} … {self.mu[-1]:.3g}, {self.n_sweeps} sweeps, "
             f'"{self.name}")'
         )
+
+    @property
+    def cools(self) -> bool:
+        """Whether the temperature never rises."""
+        return all(a <= b for a, b in zip(self.mu, self.mu[1:]))
 
     @property
     def n_sweeps(self) -> int:

@@ -16,10 +16,11 @@ from l0anneal.engine.moves.descent import RESOLUTION
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.annealing.chain import Chain, Observable, Settings, run_chains
-from l0anneal.samplers.annealing.result import RESERVED_NAMES, AnnealResult
+from l0anneal.samplers.annealing.chain import Chain, Settings, run_chains
+from l0anneal.samplers.annealing.result import AnnealResult
 from l0anneal.samplers.comparison import compare_chains
 from l0anneal.samplers.greedy import NO_SCHEDULE, NOT_BEGUN, greedy_order
+from l0anneal.samplers.observables import Observable, check_observables
 from l0anneal.samplers.pace import (
     AdaptivePace,
     AdaptiveSchedule,
@@ -76,7 +77,8 @@ def anneal(
     schedule : Schedule or AdaptiveSchedule, optional
         By default `Schedule.automatic`, which derives its temperatures from the problem.
         `Schedule.paper` is the schedule of the paper. An `AdaptiveSchedule` chooses its steps
-        during the run.
+        during the run. A schedule may also heat, for example `Schedule.there_and_back`; then the
+        answer is the best of the supports with which the temperatures ended.
     move : {"pair flip", "auto", "heat bath", "multi flip", "rejection free"}
         How supports change. All moves have the same stationary distribution and differ in speed.
         "pair flip" is the paper's Metropolis exchange of one column for another. "rejection free"
@@ -96,7 +98,7 @@ def anneal(
     initial_support : array of k column indices, optional
         Where every chain starts; by default each chain draws its own random support.
     keep_samples : bool
-        Keep the support after every sweep, as ``result.samples``.
+        Keep the support after every sweep, as ``result.samples``, with its energy and observables.
     observables : mapping of names to functions, optional
         Functions of the dense coefficient vector, averaged over the sweeps of each temperature into
         ``result.trajectory``, such as ``{"mse": instance.mse}``.
@@ -177,13 +179,9 @@ def _check(
     k = problem.check_size(n_nonzero)
     check_choice("move", move, tuple(MOVES))
     n_pairs = check_integer("n_pairs", n_pairs, 1, MOST_PAIRS)
-    for name in observables or {}:
-        if name in RESERVED_NAMES:
-            raise ValueError(
-                f"an observable cannot be called {name!r}: the trajectory has a variable of that name"
-            )
+    checked = check_observables(observables)
     start = None if initial_support is None else problem.check_support(initial_support, k)
-    return Settings(problem, k, start, move, n_pairs, polish, keep_samples, dict(observables or {}))
+    return Settings(problem, k, start, move, n_pairs, polish, keep_samples, checked)
 
 
 def _steps(
@@ -223,7 +221,7 @@ def _timed(
 ) -> Pace:
     """Fit a pace into the time limit: rehearse it with single sweeps to see what each of them costs."""
     assert run.time_limit is not None
-    mus = pace.range()
+    mus = np.sort(pace.range())
     mus = mus[np.linspace(0, mus.size - 1, REHEARSAL).astype(int)]
     rehearsal = Chain(run, settings, run.stream("annealing rehearsal"))
     rehearsal.begin()
@@ -272,6 +270,9 @@ def _not_begun(run: Run, settings: Settings) -> AnnealResult:
         sampled_supports=np.full((1, 1, settings.k), -1, dtype=np.int32)
         if settings.keep_samples
         else None,
+        sampled_values=dict.fromkeys(("energy", *settings.observables), missing)
+        if settings.keep_samples
+        else {},
     )
 
 
@@ -315,11 +316,16 @@ def _package(
         sampled_supports=_samples(begun, executed.n_sweeps, settings.k)
         if settings.keep_samples
         else None,
+        sampled_values={
+            name: _table(begun, executed.n_sweeps, lambda chain, name=name: chain.sampled[name])  # type: ignore[misc]
+            for name in ("energy", *settings.observables)
+            if settings.keep_samples
+        },
     )
 
 
 def _table(chains: list[Chain], n: int, values: Callable[[Chain], list[float]]) -> Floats:
-    """Return values by chain and temperature; NaN where a chain had been stopped."""
+    """Return values by chain and temperature or sweep; NaN where a chain had been stopped."""
     table = np.full((len(chains), n), np.nan)
     for row, chain in zip(table, chains):
         row[: len(values(chain))] = values(chain)

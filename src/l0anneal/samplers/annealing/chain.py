@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Mover
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.observables import Observable, observe
 from l0anneal.samplers.pace import Pace
 from l0anneal.samplers.run import OutOfTime, Run, RunStopped
 from l0anneal.samplers.schedule import Schedule
 
-__all__ = ["Chain", "Observable", "Settings", "run_chains"]
-
-Observable = Callable[[NDArray[np.float64]], float]
+__all__ = ["Chain", "Settings", "run_chains"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,13 @@ class Chain:
         self.acceptance: list[float] = []
         self.kernels: list[str] = []
         self.observed: dict[str, list[float]] = {name: [] for name in settings.observables}
+        # after each sweep, if samples are kept
         self.samples: list[NDArray[np.int64]] = []
+        self.sampled: dict[str, list[float]] = {name: [] for name in ("energy", *self.observed)}
         self.energies = np.zeros(0)  # after each sweep of the last step
         self.support: NDArray[np.int64] | None = None  # None until there is one
-        self.ends: list[NDArray[np.int64]] = []  # the supports at the end of each step
+        # μ, energy and support at the end of each step
+        self.ends: list[tuple[float, float, NDArray[np.int64]]] = []
         self.lowest = np.inf
         self.stopped = False
 
@@ -79,7 +81,7 @@ class Chain:
             return
         try:
             self._sweep(mu, tau)
-            self.ends.append(self.workspace.support)
+            self.ends.append((mu, self.workspace.energy, self.workspace.support))
         except OutOfTime:
             raise
         except RunStopped:
@@ -88,8 +90,16 @@ class Chain:
             self.lowest, self.support = self.workspace.energy, self.workspace.support
 
     def finish(self) -> None:
-        """End in the last support or, with polish, in the swap-local minimum below it."""
+        """End in the last support or, with polish, in the swap-local minimum below it.
+
+        If the chain was heated, the best support at the end of a step takes the place of the last one.
+        """
         if self.stopped:
+            return
+        if self.heated:
+            self.support = self._answer()
+            if self.settings.polish:
+                self.support = self.run.polished(self.settings.problem, self.support)
             return
         try:
             if self.settings.polish:
@@ -107,8 +117,20 @@ class Chain:
         rows = (self.mean_energy, self.std_energy, self.acceptance, self.kernels)
         for values in (*rows, *self.observed.values()):
             del values[n:]  # type: ignore[attr-defined]
-        del self.samples[n_sweeps:]
-        self.support = self.ends[n - 1]
+        for values in (self.samples, *self.sampled.values()):
+            del values[n_sweeps:]  # type: ignore[attr-defined]
+        del self.ends[n:]
+        self.support = self._answer()
+
+    @property
+    def heated(self) -> bool:
+        """Whether the temperature ever rose."""
+        return any(after[0] < before[0] for before, after in pairwise(self.ends))
+
+    def _answer(self) -> NDArray[np.int64]:
+        """Return the last support or, if the chain was heated, the best at the end of a step."""
+        end = min(self.ends, key=lambda end: end[1]) if self.heated else self.ends[-1]
+        return end[2]
 
     def follow(self, schedule: Schedule) -> None:
         """Run a schedule from the beginning to the end."""
@@ -128,12 +150,16 @@ class Chain:
         sweeps = self.mover.at(mu * unit, tau)
         totals = dict.fromkeys(self.observed, 0.0)
         if settings.keep_samples or totals:
-            for _ in sweeps.each():
+            for done in sweeps.each():
                 self._show(1)
+                values = observe(settings.observables, workspace.coef) if totals else {}
+                for name, value in values.items():
+                    totals[name] += value
                 if settings.keep_samples:
                     self.samples.append(workspace.support)
-                for name in totals:
-                    totals[name] += settings.observables[name](workspace.coef)
+                    values["energy"] = workspace.to_energy(sweeps.energies[done - 1])
+                    for name, value in values.items():
+                        self.sampled[name].append(value)
         else:
             sweeps.all(self._show)
         energies = sweeps.energies

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.counts import log_choose
 from l0anneal.samplers.comparison import Comparison
+from l0anneal.samplers.export import arviz_data, columns_of, posterior
 from l0anneal.samplers.result import SearchResult
 from l0anneal.samplers.schedule import Schedule
 
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AnnealResult"]
 
-
-RESERVED_NAMES = frozenset(
-    {"mu", "sweeps", "temperature", "distortion", "distortion_std", "acceptance", "free_entropy"}
-    | {"entropy", "energy", "support", "agrees", "chain", "slot", "kernel"}
-)
 Floats = NDArray[np.float64]
 
 
@@ -76,6 +72,7 @@ class AnnealResult(SearchResult):
     polished: bool = True
     # by chain and sweep
     sampled_supports: NDArray[np.int32] | None = None
+    sampled_values: dict[str, Floats] = field(default_factory=dict)  # energy and observables
 
     @cached_property
     def trajectory(self) -> xarray.Dataset:
@@ -86,7 +83,7 @@ class AnnealResult(SearchResult):
         column, ``free_entropy`` g = log G / N and ``entropy`` s = g + μ⟨E⟩/N by thermodynamic
         integration from μ = 0, where log G is the log of the number of supports, C(N, k) for a
         dictionary in general position. The last two are NaN if the schedule does not begin there,
-        or if the dictionary has zero columns or pairs of parallel ones.
+        from where it first heats, and if the dictionary has zero columns or pairs of parallel ones.
         """
         import xarray as xr
 
@@ -151,12 +148,57 @@ class AnnealResult(SearchResult):
             self.sampled_supports, dims=("chain", "sweep", "slot"), coords={"mu": ("sweep", mu)}
         )
 
+    def to_arviz(self, columns: ArrayLike | None = None) -> Any:
+        """Return the chains for ArviZ: how each went, and their samples with ``keep_samples``.
+
+        The group ``trajectory`` has `chains`, over ``chain`` and ``mu``. If samples were kept, the group
+        ``posterior`` has ``energy``, the observables and ``inclusion`` (1 if a column is in the support)
+        after each sweep at the last temperature, over ``chain`` and ``draw``. The sweeps before, at
+        other temperatures, are in ``warmup_posterior``, where the coordinate ``mu`` belongs to each
+        draw.
+
+        Parameters
+        ----------
+        columns : array of int, optional
+            The columns to export; by default all that occur in any draw.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            The latter if the version of ArviZ is below 1.
+        """
+        groups = {"trajectory": self.chains}
+        if self.sampled_supports is not None:
+            groups |= self._sampled_groups(self.sampled_supports, columns)
+        return arviz_data(groups, self.seed)
+
+    def _sampled_groups(
+        self, supports: NDArray[np.int32], columns: ArrayLike | None
+    ) -> dict[str, xarray.Dataset]:
+        """Return the samples at the last temperature, and those before; sweeps that all chains ran."""
+        ran = np.all(np.isfinite(self.sampled_values["energy"]), axis=0)
+        mu = np.repeat(self.schedule.mu, self.schedule.tau)
+        last = np.arange(mu.size) >= mu.size - self.schedule.tau[-1]
+        chosen = columns_of(columns, supports, self.n_columns)
+        return {
+            name: posterior(
+                supports[:, sweeps],
+                {key: value[:, sweeps] for key, value in self.sampled_values.items()},
+                chosen,
+                self.feature_names,
+                coords={"mu": ("draw", mu[sweeps])},
+            )
+            for name, sweeps in (("posterior", ran & last), ("warmup_posterior", ran & ~last))
+            if sweeps.any()
+        }
+
     def _free_entropy(self, mu: Floats, energy: Floats) -> Floats:
         """(1/N) log G(μ) = (1/N) [log C(N, k) − ∫₀^μ ⟨E⟩ dμ']."""
         from scipy.interpolate import PchipInterpolator
 
         n, k = self.n_columns, self.support.size
-        run = np.isfinite(energy)
+        # the integral is not a function of state once a heated branch differs from the cooled one
+        run = np.isfinite(energy) & (np.cumsum(np.diff(mu, prepend=mu[0]) < 0) == 0)
         steps = np.flatnonzero(run & np.append(True, np.diff(mu) > 0))
         # if μ₁ is not 0, the integral up to it is about μ₁⟨E⟩, which must be small to be accurate
         # enough

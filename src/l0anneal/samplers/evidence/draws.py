@@ -66,14 +66,26 @@ class Draws:
 
     def contains(self, columns: Indices) -> NDArray[np.bool_]:
         """Return whether each draw (row) contains each of the given columns."""
-        n = int(max(self.columns.max(initial=-1), np.max(columns, initial=-1))) + 1
-        position = np.full(n, -1)
-        position[columns] = np.arange(len(columns))
-        rows = np.repeat(np.arange(len(self)), np.diff(self.start))
-        at = position[self.columns]
+        rows, at = self._places(columns)
         inside = np.zeros((len(self), len(columns)), dtype=bool)
         inside[rows[at >= 0], at[at >= 0]] = True
         return inside
+
+    def _places(self, columns: Indices) -> tuple[Indices, Indices]:
+        """Return the draw of each entry, and the place of its column among the given ones, or −1."""
+        n = int(max(self.columns.max(initial=-1), np.max(columns, initial=-1))) + 1
+        position = np.full(n, -1)
+        position[columns] = np.arange(len(columns))
+        return np.repeat(np.arange(len(self)), np.diff(self.start)), position[self.columns]
+
+    def dense(self, columns: Indices) -> tuple[Indices, Floats]:
+        """Return the support of each draw (row), padded with −1, and the coefficients of ``columns``."""
+        rows, at = self._places(columns)
+        supports = np.full((len(self), max(1, int(np.diff(self.start).max(initial=0)))), -1)
+        supports[rows, np.arange(rows.size) - self.start[rows]] = self.columns
+        coef = np.zeros((len(self), len(columns)))
+        coef[rows[at >= 0], at[at >= 0]] = self.coef[at >= 0]
+        return supports, coef
 
     def probability_of_any(self, columns: Indices) -> float:
         """Return the probability that at least one of the columns belongs to the support."""

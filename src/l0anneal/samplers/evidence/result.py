@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from l0anneal.samplers.evidence.draws import ENOUGH, WEIGHTY, CredibleSet, Draws, find_sets
+from l0anneal.samplers.export import arviz_data, columns_of, posterior, stacked_by_chain
 from l0anneal.samplers.result import Result
 
 if TYPE_CHECKING:
@@ -150,6 +151,42 @@ class EvidenceResult(Result):
         if not self.draw_arrays:
             return None
         return Draws(**self.draw_arrays, effective_sample_size=self.effective_sample_size)
+
+    def to_arviz(self, columns: ArrayLike | None = None) -> Any:
+        """Return the draws from the posterior for ArviZ.
+
+        The group ``posterior`` has ``inclusion`` (1 if a column is in the support), ``coef``, ``size``,
+        ``noise_variance``, ``rho`` and ``signal_to_noise`` over ``chain`` and ``draw``. If the chains
+        have different numbers of draws, each has its last ones, as many as the shortest. The group
+        ``sample_stats`` has the ``weight`` of each draw; ArviZ does not use it, and it differs
+        between the chains if the state is "disagreed".
+
+        Parameters
+        ----------
+        columns : array of int, optional
+            The columns to export; by default all that occur in any draw.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            The latter if the version of ArviZ is below 1.
+        """
+        draws = self.draws
+        if draws is None:
+            raise ValueError(f"there are no draws to export: the state is {self.state}")
+        chosen = columns_of(columns, draws.columns, self.n_columns)
+        supports, coef = draws.dense(chosen)
+        order = stacked_by_chain(draws.chain)
+        values = {
+            "size": np.diff(draws.start)[order],
+            "noise_variance": draws.noise_variance[order],
+            "rho": draws.rho[order],
+            "signal_to_noise": draws.signal_to_noise[order],
+        }
+        group = posterior(supports[order], values, chosen, self.feature_names)
+        group = group.assign(coef=(("chain", "draw", "column"), coef[order]))
+        stats = group[["chain", "draw"]].assign(weight=(("chain", "draw"), draws.weight[order]))
+        return arviz_data({"posterior": group, "sample_stats": stats}, self.seed)
 
     def credible_sets(self, coverage: float = 0.95, min_purity: float = 0.5) -> list[CredibleSet]:
         """Return disjoint sets of columns, each with at least one member in the support.

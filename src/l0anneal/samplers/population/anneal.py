@@ -24,7 +24,7 @@ seed removes it.
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -32,11 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.checks import check_integer, check_positive
-from l0anneal._util.counts import log_choose
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.greedy import NO_SCHEDULE, NOT_BEGUN, greedy_order
+from l0anneal.samplers.observables import Observable, check_observables
+from l0anneal.samplers.population.population import RECORDED, Population
 from l0anneal.samplers.population.replicas import Replicas
 from l0anneal.samplers.population.result import PopulationResult
 from l0anneal.samplers.result import fitted
@@ -48,11 +49,6 @@ __all__ = ["population_anneal"]
 
 Floats = NDArray[np.float64]
 
-# what is recorded at each temperature
-RECORDED = (
-    *("mean_energy", "std_energy", "energy_error", "log_g", "log_g_error", "entropy_error"),
-    *("integrated_log_g", "integrated_log_g_error", "acceptance", "ess", "n_families", "rho_t"),
-)
 HOT_SWEEPS = 30  # a time limit must suffice for this many sweeps at μ = 0; cold ones are cheaper
 
 
@@ -68,6 +64,7 @@ def population_anneal(
     polish: bool = True,
     n_jobs: int | None = None,
     keep_samples: bool = False,
+    observables: Mapping[str, Observable] | None = None,
     time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
@@ -106,7 +103,11 @@ def population_anneal(
         Number of threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
         Keep the population at every temperature, as ``result.samples``, and not only at the last
-        one.
+        one, with its energies and observables.
+    observables : mapping of names to functions, optional
+        Functions of the dense coefficient vector, such as ``{"mse": instance.mse}``. Their averages
+        over the population at each temperature, and the errors of these, are in
+        ``result.trajectory``.
     time_limit : float, optional
         Wall-clock time of the whole call in seconds, not counting the compilation of kernels. If
         there is too little time, the population is reduced first (see ``result.population``), then
@@ -144,10 +145,16 @@ def population_anneal(
     k = problem.check_size(n_nonzero)
     population = check_integer("population", population, 2)
     tau = check_integer("tau", tau, 1)
+    checked = check_observables(observables)
     if not 0.0 < overlap < 1.0:
         raise ValueError(f"overlap must be a fraction between 0 and 1; got {overlap!r}")
     if schedule is not None and not isinstance(schedule, Schedule):
         raise ValueError(f"schedule must be a Schedule, such as Schedule.paper(); got {schedule!r}")
+    if schedule is not None and not schedule.cools:
+        raise ValueError(
+            "population annealing needs a schedule that cools, with ascending inverse temperatures; "
+            f"got {schedule!r}, which heats: use anneal"
+        )
     if schedule is not None and mu_max is not None:
         raise ValueError("give a schedule or mu_max, not both: a schedule has its own end")
     if mu_max is not None:
@@ -172,7 +179,7 @@ def population_anneal(
                     each = _seconds_of_a_sweep(run, problem, k)
                     population = min(population, max(2, int(run.time_limit / (HOT_SWEEPS * each))))
                 pace = _Pace(run, each * population)
-                cooled = _Population(Replicas(run, problem, k, population), keep_samples)
+                cooled = Population(Replicas(run, problem, k, population), keep_samples, checked)
             if schedule is not None:
                 run.expect(len(schedule))
                 _follow(pace, cooled, schedule)
@@ -181,7 +188,7 @@ def population_anneal(
                 _by_overlap(pace, cooled, mu_max, overlap, tau)
         except OutOfTime:
             if cooled is None or not cooled.mus:
-                return _not_begun(run, problem, k, keep_samples)
+                return _not_begun(run, problem, k, keep_samples, checked)
             cooled.ended = "time limit"
         except RunStopped:  # the temperatures completed so far are in the record
             run.require(cooled is not None and cooled.mus)
@@ -190,7 +197,7 @@ def population_anneal(
         return _package(run, cooled, name, polish)
 
 
-def _follow(pace: _Pace, cooled: _Population, schedule: Schedule) -> None:
+def _follow(pace: _Pace, cooled: Population, schedule: Schedule) -> None:
     """Cool along a schedule, with fewer sweeps where time is short."""
     for a, (mu, tau) in enumerate(schedule):
         tau = pace.sweeps(tau, len(schedule) - a)
@@ -200,7 +207,7 @@ def _follow(pace: _Pace, cooled: _Population, schedule: Schedule) -> None:
         cooled.step(mu, tau)
 
 
-def _by_overlap(pace: _Pace, cooled: _Population, mu_max: float, overlap: float, tau: int) -> None:
+def _by_overlap(pace: _Pace, cooled: Population, mu_max: float, overlap: float, tau: int) -> None:
     """Cool by steps that keep the effective sample size."""
     cooled.step(0.0, pace.sweeps(tau, 100))
     while cooled.mu < mu_max:
@@ -213,7 +220,7 @@ def _by_overlap(pace: _Pace, cooled: _Population, mu_max: float, overlap: float,
         cooled.step(mu, n_sweeps)
 
 
-def _package(run: Run, cooled: _Population, name: str, polish: bool) -> PopulationResult:
+def _package(run: Run, cooled: Population, name: str, polish: bool) -> PopulationResult:
     """Put the record of the population into a result."""
     problem = cooled.replicas.problem
     best = cooled.best
@@ -222,7 +229,10 @@ def _package(run: Run, cooled: _Population, name: str, polish: bool) -> Populati
             best = run.polished(problem, best)
         except OutOfTime:
             polish = False
-    series: dict[str, Any] = {name: np.array(values) for name, values in cooled.record.items()}
+    record = {name: np.array(values) for name, values in cooled.record.items()}
+    series: dict[str, Any] = {name: record[name] for name in RECORDED}
+    series["observed"] = {name: record[name] for name in cooled.observables}
+    series["observed_error"] = {name: record[f"{name}_error"] for name in cooled.observables}
     return PopulationResult(
         **fitted(problem, best),
         **run.record(cooled.ended),
@@ -232,16 +242,39 @@ def _package(run: Run, cooled: _Population, name: str, polish: bool) -> Populati
         last_supports=cooled.last[1],
         last_energies=cooled.last[2] * problem.unit_energy,
         polished=polish,
-        sampled_supports=np.stack(cooled.samples) if cooled.keep_samples else None,
+        **_sampled(cooled),
     )
 
 
-def _not_begun(run: Run, problem: SparseProblem, k: int, keep_samples: bool) -> PopulationResult:
+def _sampled(cooled: Population) -> dict[str, Any]:
+    """Return the populations at all temperatures, if they were kept, as fields of a result."""
+    if not cooled.keep_samples:
+        return {}
+    names = cooled.values[0]
+    return {
+        "sampled_supports": np.stack(cooled.samples),
+        "sampled_families": np.stack(cooled.families),
+        "sampled_values": {name: np.stack([row[name] for row in cooled.values]) for name in names},
+    }
+
+
+def _not_begun(
+    run: Run,
+    problem: SparseProblem,
+    k: int,
+    keep_samples: bool,
+    observables: dict[str, Observable],
+) -> PopulationResult:
     """Return greedy columns, because the time limit is too short for a sweep."""
     support = np.sort(greedy_order(run, problem, k))
     answer = fitted(problem, support)
     series: dict[str, Any] = dict.fromkeys(RECORDED, np.full(1, np.nan))
     series |= {"n_families": np.ones(1), "rho_t": np.ones(1)}
+    kept: dict[str, Any] = {}
+    if keep_samples:
+        kept["sampled_supports"] = support[None, None].astype(np.int32)
+        kept["sampled_families"] = np.zeros((1, 1), dtype=np.int64)
+        kept["sampled_values"] = dict.fromkeys(("energy", *observables), np.full((1, 1), np.nan))
     return PopulationResult(
         **answer,
         **run.record(NOT_BEGUN),
@@ -251,7 +284,9 @@ def _not_begun(run: Run, problem: SparseProblem, k: int, keep_samples: bool) -> 
         last_supports=support[None].astype(np.int32),
         last_energies=np.array([answer["energy"]]),
         polished=False,
-        sampled_supports=support[None, None].astype(np.int32) if keep_samples else None,
+        observed=dict.fromkeys(observables, np.full(1, np.nan)),
+        observed_error=dict.fromkeys(observables, np.full(1, np.nan)),
+        **kept,
     )
 
 
@@ -292,143 +327,3 @@ def _warm_up() -> None:
     """Compile the kernels that population annealing uses."""
     warm_up()
     Replicas(Run(random_state=0), tiny_problem(), 2, 2).sweep(0.0, 1)
-
-
-class _Population:
-    """The population at μ, and what has been measured on the way there."""
-
-    def __init__(self, replicas: Replicas, keep_samples: bool) -> None:
-        self.replicas, self.keep_samples = replicas, keep_samples
-        self.resampling = np.random.default_rng(replicas.run.stream("population resampling"))
-        self.ended = "the last temperature was reached"
-        n, k, size = replicas.problem.n_columns, replicas.k, replicas.energies.size
-        self.mu = 0.0
-        self.mus: list[float] = []
-        self.taus: list[int] = []
-        self.samples: list[NDArray[np.int32]] = []
-        self.best = replicas.supports[0].copy()
-        self.lowest = np.inf
-        self.family = np.arange(size)
-        count = log_choose(n, k)
-        self.log_g = count + replicas.log_fraction
-        self.delta = np.zeros(size)  # contribution of each family to log Ĝ
-        # the same by thermodynamic integration, log G = log G(0) − ∫⟨E⟩ dμ
-        self.integral = self.log_g
-        self.integral_delta = np.zeros(size)
-        self.node: tuple[float, float, float, Floats] | None = None
-        self.record: dict[str, list[float]] = {name: [] for name in RECORDED}
-
-    def next_mu(self, mu_max: float, overlap: float) -> float:
-        """Return the largest μ ≤ mu_max with the required effective sample size, by bisection."""
-        if self._weights(mu_max)[2] >= overlap:
-            return mu_max
-        low, high = self.mu, mu_max
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-            if self._weights(middle)[2] >= overlap:
-                low = middle
-            else:
-                high = middle
-        return low if low > self.mu else high
-
-    def step(self, mu: float, n_sweeps: int) -> None:
-        """Resample to μ, sweep there, measure."""
-        run = self.replicas.run
-        with nullcontext() if self.mus else run.to_start():
-            self._move(mu, n_sweeps)
-
-    def _move(self, mu: float, n_sweeps: int) -> None:
-        if not self.mus:  # energies of the first, uniform, draws
-            self.replicas.sweep(0.0, 1)
-            self._integrate(0.0)
-        ess = 1.0
-        if mu > self.mu:
-            ess = self._resample(mu)
-        self.mu = mu
-        self.replicas.sweep(mu, n_sweeps)
-        self.mus.append(mu)
-        self.taus.append(n_sweeps)
-        self._measure(ess)
-
-    def _weights(self, mu: float) -> tuple[Floats, float, float]:
-        """Return the normalised weights of a step to μ, their log mean and effective fraction."""
-        energies = self.replicas.energies
-        step = (mu - self.mu) * self.replicas.problem.unit_energy
-        lowest = energies.min()
-        weights = np.exp(-step * (energies - lowest))
-        total = float(weights.sum())
-        log_mean = math.log(total / energies.size) - step * float(lowest)
-        weights /= total
-        return weights, log_mean, float(1.0 / (energies.size * np.sum(weights**2)))
-
-    def _resample(self, mu: float) -> float:
-        """Resample systematically: a replica gets its share of copies, rounded up or down."""
-        weights, log_mean, ess = self._weights(mu)
-        size = weights.size
-        self.log_g += log_mean
-        self.delta += self._by_family(weights - 1.0 / size)
-        edges = np.cumsum(weights)
-        edges *= size / edges[-1]
-        points = np.arange(size) + self.resampling.random()
-        chosen = np.minimum(np.searchsorted(edges, points, side="right"), size - 1)
-        self.replicas.supports[:] = self.replicas.supports[chosen]
-        self.family = self.family[chosen]
-        return ess
-
-    def _by_family(self, values: Floats) -> Floats:
-        sums: Floats = np.bincount(self.family, weights=values, minlength=self.family.size)  # type: ignore[assignment]
-        return sums
-
-    def _error(self, delta: Floats, more: float = 0.0) -> float:
-        size = delta.size
-        return math.sqrt(float(np.sum(delta**2)) * size / (size - 1) + more)
-
-    def _integrate(self, mu: float) -> Floats:
-        """Extend ∫⟨E⟩ dμ to μ by the trapezoidal rule with end slopes d⟨E⟩/dμ = −var E."""
-        energies = self.replicas.mean_energies
-        mean = float(energies.mean())
-        influence = self._by_family(energies - mean) / energies.size
-        slope = -float(self.replicas.energies.var())
-        if self.node is not None:
-            old_mu, old_mean, old_slope, old_influence = self.node
-            step = (mu - old_mu) * self.replicas.problem.unit_energy
-            self.integral -= step * (mean + old_mean) / 2 + step**2 * (old_slope - slope) / 12
-            self.integral_delta -= step * (influence + old_influence) / 2
-        self.node = (mu, mean, slope, influence)
-        return influence
-
-    def _measure(self, ess: float) -> None:
-        replicas = self.replicas
-        unit = replicas.problem.unit_energy
-        influence = self._integrate(self.mu)
-        sizes = np.bincount(self.family)
-        first = replicas.log_fraction_variance
-        now = {
-            "mean_energy": float(replicas.mean_energies.mean()) * unit,
-            "std_energy": float(replicas.energies.std(ddof=1)) * unit,
-            "energy_error": self._error(influence) * unit,
-            "log_g": self.log_g,
-            "log_g_error": self._error(self.delta, first),
-            "entropy_error": self._error(self.delta + self.mu * unit * influence, first),
-            "integrated_log_g": self.integral,
-            "integrated_log_g_error": self._error(self.integral_delta, first),
-            "acceptance": replicas.acceptance,
-            "ess": ess,
-            "n_families": float(np.count_nonzero(sizes)),
-            "rho_t": float(np.sum(sizes.astype(np.float64) ** 2)) / self.family.size,
-        }
-        for name, value in now.items():
-            self.record[name].append(value)
-        lowest = int(np.argmin(replicas.energies))
-        if replicas.energies[lowest] < self.lowest:
-            self.lowest = float(replicas.energies[lowest])
-            self.best = replicas.supports[lowest].copy()
-        # if a step is interrupted, some replicas have moved: the result keeps those before the step
-        supports = replicas.supports.astype(np.int32)
-        if self.keep_samples:
-            self.samples.append(supports)
-        self.last = self.family.copy(), supports, replicas.energies.copy()
-        distortion = now["mean_energy"] / replicas.problem.n_samples
-        replicas.run.advance(1, f"μ = {self.mu:.3g}, ε = {distortion:.4g}")

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.engine.moves.protocol import ACCEPTED, FULL, PROPOSED
-from l0anneal.engine.replica_walk import draw, walk
+from l0anneal.engine.replica_walk import draw, settle, walk
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.observables import Observable, observe
 from l0anneal.samplers.run import Run
 
 __all__ = ["Replicas"]
@@ -53,7 +54,7 @@ class Replicas:
     def _begin(self) -> None:
         """Draw admissible supports uniformly or, if they are rare, in some other way."""
         workspace = self._first = self.run.workspace(self.problem, self.k)
-        direct = self.problem.gram_is_whole or workspace.tableau.columns.size > 0
+        self._direct = direct = self.problem.gram_is_whole or workspace.tableau.columns.size > 0
         at = np.zeros(4, dtype=np.int64)
         while (outcome := draw(workspace.tableau, self.supports, self.states, direct, at)) >= 0:
             workspace.bring(outcome)
@@ -92,6 +93,20 @@ class Replicas:
         )
         proposed, accepted = tallies.sum(axis=0)[[PROPOSED, ACCEPTED]]
         self.acceptance = float(accepted / proposed)
+
+    def observe(self, observables: dict[str, Observable]) -> dict[str, NDArray[np.float64]]:
+        """Return the observables of each replica; supports that occur repeatedly are fitted once."""
+        if not observables:
+            return {}
+        distinct, index = np.unique(self.supports, axis=0, return_inverse=True)
+        workspace = self.run.workspace(self.problem, self.k)
+        found = []
+        for support in distinct:
+            self.run.listen()
+            workspace.run(settle, support, self._direct, complete=False)
+            found.append(tuple(observe(observables, workspace.coef).values()))
+        values = np.array(found)[index]
+        return {name: values[:, i] for i, name in enumerate(observables)}
 
     def _walk(
         self, cut: slice, mu: float, n_sweeps: int, direct: bool, tally: NDArray[np.int64]

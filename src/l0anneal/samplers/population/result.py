@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from l0anneal.samplers.export import arviz_data, columns_of, posterior
+from l0anneal.samplers.overlap import across_families, overlap_dataset
 from l0anneal.samplers.result import Result
 from l0anneal.samplers.schedule import Schedule
 
@@ -69,6 +71,14 @@ class PopulationResult(Result):
     last_energies: Floats
     sampled_supports: NDArray[np.int32] | None = None
     polished: bool = True
+    # by temperature
+    specific_heat: Floats | None = None
+    specific_heat_error: Floats | None = None
+    observed: dict[str, Floats] = field(default_factory=dict)
+    observed_error: dict[str, Floats] = field(default_factory=dict)
+    # by temperature and replica, if samples were kept
+    sampled_families: NDArray[np.int64] | None = None
+    sampled_values: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def population(self) -> int:
@@ -91,6 +101,8 @@ class PopulationResult(Result):
         - ``entropy`` s = g + μ⟨E⟩/N and ``entropy_error``
         - ``free_entropy_integrated`` and its error: the same g by thermodynamic integration
           of the mean energy, which does not have this bias but has other errors
+        - ``specific_heat`` M μ² var ε = μ² var E / M, with ε the distortion, and its error
+        - each observable: its mean over the replicas after the last sweep, and an ``_error``
         """
         import xarray as xr
 
@@ -114,6 +126,11 @@ class PopulationResult(Result):
             "families": self.n_families.astype(np.int64),
             "rho_t": self.rho_t,
         }
+        variables |= self.observed
+        variables |= {f"{name}_error": error for name, error in self.observed_error.items()}
+        if self.specific_heat is not None and self.specific_heat_error is not None:
+            variables["specific_heat"] = self.specific_heat
+            variables["specific_heat_error"] = self.specific_heat_error
         return xr.Dataset(
             {name: ("mu", values) for name, values in variables.items()},
             coords={"mu": mu, "sweeps": ("mu", np.array(self.schedule.tau))},
@@ -140,6 +157,80 @@ class PopulationResult(Result):
             dims=("mu", "replica", "slot"),
             coords={"mu": np.array(self.schedule.mu)},
         )
+
+    def overlap_distribution(self) -> xarray.Dataset:
+        """Return P(q), the distribution of the overlap q = |S ∩ S'| / k of two replicas.
+
+        The pairs are all pairs of replicas from different families, because relatives are not
+        independent; of a population of more than 1000, every n-th replica is compared.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability`` and ``error``, its standard error from leaving out groups of families,
+            over the coordinates ``mu`` and ``q``: at all temperatures if ``keep_samples`` was set,
+            and otherwise at the last one. As all errors of a population, it needs many families
+            (`trusted`).
+
+        Examples
+        --------
+        >>> from l0anneal import ensembles, population_anneal
+        >>> problem = ensembles.noise_only(20, 0.5, random_state=1).problem
+        >>> result = population_anneal(problem, 4, mu_max=5.0, keep_samples=True, random_state=0)
+        >>> found = result.overlap_distribution()
+        >>> mean = (found["probability"] * found["q"]).sum("q")
+        >>> bool(abs(mean[0] - 4 / 20) < 0.01)  # random supports share k²/N columns on average
+        True
+        >>> bool(mean[-1] > 0.4)
+        True
+        """
+        k = self.support.size
+        if k == 0:
+            raise ValueError("overlaps need supports of at least one column; n_nonzero was 0")
+        mu = np.array(self.schedule.mu)
+        if self.sampled_supports is None or self.sampled_families is None:
+            found = [across_families(self.last_supports, self.family)]
+            return overlap_dataset(mu[-1:], k, found)
+        found = list(map(across_families, self.sampled_supports, self.sampled_families))
+        return overlap_dataset(mu, k, found)
+
+    def to_arviz(self, columns: ArrayLike | None = None) -> Any:
+        """Return the population for ArviZ: at every temperature with ``keep_samples``, or the last.
+
+        The group ``posterior`` has ``energy``, the observables and ``inclusion`` (1 if a column is in
+        the support) of each replica, over the dimensions ``chain`` (of length 1), ``draw`` and
+        ``mu``; it stands for the Gibbs distribution at each temperature. The group ``sample_stats``
+        has each replica's ``family``: relatives are not independent, and errors that ArviZ computes
+        from the order of the draws do not know that. The group ``trajectory`` has the averages.
+
+        Parameters
+        ----------
+        columns : array of int, optional
+            The columns to export; by default all that occur in any draw.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            The latter if the version of ArviZ is below 1.
+        """
+        supports, families, mu = self.sampled_supports, self.sampled_families, self.schedule.mu
+        values = self.sampled_values
+        if supports is None or families is None:
+            supports, families, mu = self.last_supports[None], self.family[None], mu[-1:]
+            values = {"energy": self.last_energies[None]}
+        chosen = columns_of(columns, supports, self.n_columns)
+        dims = ("chain", "draw", "mu")
+        group = posterior(
+            supports.swapaxes(0, 1)[None],
+            {name: value.T[None] for name, value in values.items()},
+            chosen,
+            self.feature_names,
+            dims,
+            {"mu": np.array(mu)},
+        )
+        stats = group[["mu"]].assign(family=(dims, families.T[None]))
+        groups = {"posterior": group, "sample_stats": stats, "trajectory": self.trajectory}
+        return arviz_data(groups, self.seed)
 
     @property
     def trusted(self) -> NDArray[np.bool_]:

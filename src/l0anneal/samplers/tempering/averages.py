@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.samplers.autocorrelation import autocorrelation_time
+from l0anneal.samplers.blocks import block_error
 from l0anneal.samplers.tempering.ladder import ReplicaLadder
 
 __all__ = ["averages_of"]
@@ -22,9 +24,12 @@ SIGMAS = 5.0
 
 
 def averages_of(
-    rungs: ReplicaLadder, energies: Floats, held: Floats
-) -> tuple[dict[str, Floats], list[str]]:
-    """Return the averages by rung, in the caller's units, and reasons not to trust them."""
+    rungs: ReplicaLadder, energies: Floats, held: Floats, observed: dict[str, Floats]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the averages by rung, in the caller's units, and reasons not to trust them.
+
+    ``energies``, sizes ``held`` and ``observed`` are by sweep and rung.
+    """
     n_sweeps, n_rungs = energies.shape
     unit = rungs.problem.unit_energy
     times = np.array(
@@ -33,31 +38,50 @@ def averages_of(
             for a in range(n_rungs)
         ]
     )
-    error = _robust_spread(rungs, energies, held) * np.sqrt(np.maximum(times, 1.0) / n_sweeps)
+    chances = [_reweighted(rungs, a, energies, held) for a in range(1, n_rungs)]
+
+    def error_of(values: Floats, times: Floats) -> Floats:
+        return _robust_spread(values, chances) * np.sqrt(np.maximum(times, 1.0) / n_sweeps)
+
+    def times_of(values: Floats) -> Floats:
+        return np.maximum(times, [autocorrelation_time(column) for column in values.T])
+
+    scale = rungs.mu**2 / rungs.problem.n_samples
     averages = {
         "mean_energy": energies.mean(axis=0) * unit,
         "std_energy": energies.std(axis=0, ddof=1) * unit,
-        "energy_error": error * unit,
+        "energy_error": error_of(energies, times) * unit,
         "autocorrelation": times,
+        "specific_heat": scale * energies.var(axis=0, ddof=1),
+        "specific_heat_error": scale * block_error(energies, lambda e: np.var(e, axis=0)),
+        "observed": {name: values.mean(axis=0) for name, values in observed.items()},
+        "observed_error": {
+            name: error_of(values, times_of(values)) for name, values in observed.items()
+        },
     }
     return averages, _refusals(rungs, energies, held, times)
 
 
-def _robust_spread(rungs: ReplicaLadder, energies: Floats, held: Floats) -> Floats:
-    """Return the energy's standard deviation, or that of the hotter rung reweighted, if larger.
+def _reweighted(rungs: ReplicaLadder, a: int, energies: Floats, held: Floats) -> Floats:
+    """Return the probabilities that the sweeps of rung a − 1 have at rung a."""
+    e, k = energies[:, a - 1], held[:, a - 1].astype(np.int64) - rungs.least
+    logs = rungs.weights[a, k] - rungs.weights[a - 1, k]
+    logs -= (rungs.mu[a] - rungs.mu[a - 1]) * e
+    chance = np.exp(logs - logs.max())
+    return np.asarray(chance / chance.sum())
+
+
+def _robust_spread(values: Floats, chances: list[Floats]) -> Floats:
+    """Return the standard deviation, or that of the hotter rung reweighted, if larger.
 
     Otherwise a cold rung that has seen one support only would claim to have no error at all.
     """
-    spread = energies.std(axis=0, ddof=1)
-    sizes = held.astype(np.int64) - rungs.least
-    for a in range(1, spread.size):
-        e, k = energies[:, a - 1], sizes[:, a - 1]
-        logs = rungs.weights[a, k] - rungs.weights[a - 1, k]
-        logs -= (rungs.mu[a] - rungs.mu[a - 1]) * e
-        chance = np.exp(logs - logs.max())
-        chance /= chance.sum()
-        spread[a] = max(spread[a], math.sqrt(max(0.0, chance @ (e - chance @ e) ** 2)))
-    return spread
+    spread = values.std(axis=0, ddof=1)
+    for a, chance in enumerate(chances, start=1):
+        hotter = values[:, a - 1]
+        variance = float(chance @ (hotter - chance @ hotter) ** 2)
+        spread[a] = max(spread[a], math.sqrt(max(0.0, variance)))
+    return np.asarray(spread)
 
 
 def _refusals(rungs: ReplicaLadder, energies: Floats, held: Floats, times: Floats) -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.greedy import NOT_BEGUN, greedy_order
+from l0anneal.samplers.observables import Observable, observe
 from l0anneal.samplers.result import fitted
 from l0anneal.samplers.run import OutOfTime, Run
 from l0anneal.samplers.tempering.averages import averages_of
@@ -20,6 +21,10 @@ from l0anneal.samplers.tempering.result import TemperResult
 __all__ = ["LEAST_SWEEPS", "Counts", "Series", "not_begun", "package"]
 
 LEAST_SWEEPS = 2
+AVERAGES = (
+    *("mean_energy", "std_energy", "energy_error", "autocorrelation"),
+    *("specific_heat", "specific_heat_error"),
+)
 Floats = NDArray[np.float64]
 
 
@@ -36,18 +41,32 @@ class Counts:
 
 @dataclass
 class Series:
-    """Energies, sizes and supports after each averaged sweep, by rung."""
+    """Energies, sizes, observables and supports after each averaged sweep, by rung."""
 
     keep_samples: bool
+    observables: dict[str, Observable]
     energies: list[Floats] = field(default_factory=list)
     sizes: list[Floats] = field(default_factory=list)
     supports: list[NDArray[np.int32]] = field(default_factory=list)
+    values: list[Floats] = field(default_factory=list)
 
     def note(self, rungs: ReplicaLadder) -> None:
+        if self.observables:
+            coefs = (rungs.workspaces[r].coef for r in rungs.at)
+            rows = [tuple(observe(self.observables, coef).values()) for coef in coefs]
+            self.values.append(np.array(rows))
         self.energies.append(rungs.energies.copy())
         self.sizes.append(np.asarray(rungs.sizes, dtype=np.float64))
         if self.keep_samples:
             self.supports.append(rungs.supports())
+
+    @property
+    def observed(self) -> dict[str, Floats]:
+        """Observables by sweep and rung."""
+        return {
+            name: np.stack([rows[:, i] for rows in self.values])
+            for i, name in enumerate(self.observables if self.values else ())
+        }
 
 
 def package(
@@ -70,13 +89,15 @@ def package(
             polish = False
     supports, best_energies, coefs = _fits(problem, polished, rungs.most)
     largest = int(np.flatnonzero(np.isfinite(best_energies))[-1])
-    averages: dict[str, Any] = {
-        name: np.full(n_rungs, np.nan)
-        for name in ("mean_energy", "std_energy", "energy_error", "autocorrelation")
+    averages: dict[str, Any] = {name: np.full(n_rungs, np.nan) for name in AVERAGES} | {
+        "observed": {},
+        "observed_error": {},
     }
     refusals = [f"only {n_sweeps} sweep(s) were averaged; {LEAST_SWEEPS} are needed"]
     if n_sweeps >= LEAST_SWEEPS:
-        averages, refusals = averages_of(rungs, np.stack(series.energies), np.stack(series.sizes))
+        averages, refusals = averages_of(
+            rungs, np.stack(series.energies), np.stack(series.sizes), series.observed
+        )
     ended = "all sweeps were made" if run.time_limit is None else "time limit"
     return TemperResult(
         **fitted(problem, supports[largest][supports[largest] >= 0]),
@@ -99,6 +120,9 @@ def package(
         best_energies=best_energies,
         best_coefs=coefs,
         sampled_supports=np.stack(series.supports).astype(np.int32) if series.supports else None,
+        sampled_values={"energy": np.stack(series.energies) * unit} | series.observed
+        if series.supports
+        else {},
         **averages,
     )
 
@@ -129,10 +153,7 @@ def not_begun(run: Run, problem: SparseProblem, least: int, most: int) -> Temper
         best_supports=supports,
         best_energies=energies,
         best_coefs=coefs,
-        mean_energy=missing,
-        std_energy=missing,
-        energy_error=missing,
-        autocorrelation=missing,
+        **dict.fromkeys(AVERAGES, missing),  # type: ignore[arg-type]
     )
 
 

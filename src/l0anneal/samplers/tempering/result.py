@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from l0anneal.samplers.export import arviz_data, columns_of, posterior
+from l0anneal.samplers.overlap import in_pairs, overlap_dataset
 from l0anneal.samplers.result import Result
 
 if TYPE_CHECKING:
@@ -88,6 +90,13 @@ class TemperResult(Result):
     # by sweep, rung and slot, padded with −1
     sampled_supports: NDArray[np.int32] | None = None
     polished: bool = True
+    # by rung
+    specific_heat: Floats | None = None
+    specific_heat_error: Floats | None = None
+    observed: dict[str, Floats] = field(default_factory=dict)
+    observed_error: dict[str, Floats] = field(default_factory=dict)
+    # by sweep and rung: energy and observables, if samples were kept
+    sampled_values: dict[str, Floats] = field(default_factory=dict)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -143,8 +152,11 @@ class TemperResult(Result):
         """Averages at each rung, over the coordinate ``mu``; `RunTooShort` if not reliable.
 
         ``temperature``, ``distortion``, its spread ``distortion_std`` and the error of the mean
-        ``distortion_error``, ``autocorrelation``. With several sizes also ``log_g_ratio``: log of
-        G_k(μ) = Σ_{|S|=k} exp(−μ E(S)) minus that of the smallest size, from visits and weights.
+        ``distortion_error``, ``autocorrelation``. ``specific_heat`` is M μ² var ε = μ² var E / M, with
+        ε the distortion; its ``specific_heat_error`` comes from 20 blocks of sweeps and is 0 where
+        only one support was seen. Each observable has its mean and an ``_error``. With several
+        sizes also ``log_g_ratio``: log of G_k(μ) = Σ_{|S|=k} exp(−μ E(S)) minus that of the
+        smallest size, from visits and weights.
         """
         import xarray as xr
 
@@ -152,6 +164,11 @@ class TemperResult(Result):
         with np.errstate(divide="ignore"):
             temperature = 1.0 / self.ladder
         log_g = np.log(self.visits) - self.weights
+        more: dict[str, Any] = dict(self.observed)
+        more |= {f"{name}_error": error for name, error in self.observed_error.items()}
+        if self.specific_heat is not None:
+            more["specific_heat"] = self.specific_heat
+            more["specific_heat_error"] = self.specific_heat_error
         return xr.Dataset(
             {
                 "temperature": ("mu", temperature),
@@ -160,7 +177,8 @@ class TemperResult(Result):
                 "distortion_error": ("mu", self.energy_error / self.n_samples),
                 "autocorrelation": ("mu", self.autocorrelation),
                 "log_g_ratio": (("mu", "size"), log_g - log_g[:, :1]),
-            },
+            }
+            | {name: ("mu", values) for name, values in more.items()},
             coords={"mu": self.ladder, "size": self.sizes},
             attrs={"n_samples": self.n_samples, "n_columns": self.n_columns},
         )
@@ -179,6 +197,89 @@ class TemperResult(Result):
         return xr.DataArray(
             self.sampled_supports, dims=("sweep", "mu", "slot"), coords={"mu": self.ladder}
         )
+
+    def overlap_distribution(self, other: TemperResult) -> xarray.Dataset:
+        """Return P(q), the distribution of the overlap q = |S ∩ S'| / k, at each rung.
+
+        P(q) is defined for two independent replicas at one temperature. The replicas of one ladder
+        exchange places, and supports of one rung at different sweeps may remember each other for
+        longer than their energies do. So the second replica comes from an independent run.
+
+        Parameters
+        ----------
+        other : TemperResult
+            A run of the same problem with the same ``n_nonzero`` and the same ladder but another
+            seed; both with ``keep_samples=True``.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability`` and ``error``, its standard error from 20 blocks of sweeps, over the
+            coordinates ``mu`` and ``q``.
+
+        Examples
+        --------
+        >>> from l0anneal import ensembles, temper
+        >>> problem = ensembles.noise_only(20, 0.5, random_state=1).problem
+        >>> one, two = (
+        ...     temper(problem, 4, ladder=[0.0, 1.0, 3.0], keep_samples=True, random_state=seed)
+        ...     for seed in (0, 1)
+        ... )
+        >>> found = one.overlap_distribution(two)
+        >>> mean = (found["probability"] * found["q"]).sum("q")
+        >>> bool(abs(mean[0] - 4 / 20) < 0.01)  # random supports share k²/N columns on average
+        True
+        >>> bool(mean[-1] > 0.25)
+        True
+        """
+        if self.sizes.size > 1 or other.sizes.size > 1 or self.support.size == 0:
+            raise ValueError("overlaps need supports of one size k ≥ 1: temper with n_nonzero")
+        if self.support.size != other.support.size or not np.array_equal(self.ladder, other.ladder):
+            raise ValueError(
+                "overlaps need two runs with the same n_nonzero and the same temperatures: give the "
+                "second run ladder=result.ladder of the first"
+            )
+        if self.seed == other.seed:
+            raise ValueError(
+                f"overlaps need two independent runs; both have the seed {self.seed}: run one of "
+                "them with another random_state"
+            )
+        first, second = self.samples.to_numpy(), other.samples.to_numpy()
+        n = min(len(first), len(second))
+        rungs = range(self.ladder.size)
+        found = [in_pairs(first[:n, a], second[:n, a]) for a in rungs]
+        return overlap_dataset(self.ladder, self.support.size, found)
+
+    def to_arviz(self, columns: ArrayLike | None = None) -> Any:
+        """Return the samples for ArviZ (``keep_samples=True``); `RunTooShort` if not reliable.
+
+        The group ``posterior`` has ``energy``, the observables and ``inclusion`` (1 if a column is in
+        the support) after each averaged sweep, over the dimensions ``chain`` (of length 1), ``draw``
+        and ``mu``; it stands for the Gibbs distribution at each temperature. The group
+        ``trajectory`` has the averages.
+
+        Parameters
+        ----------
+        columns : array of int, optional
+            The columns to export; by default all that occur in any draw.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            The latter if the version of ArviZ is below 1.
+        """
+        supports = self.samples.to_numpy()[None]
+        chosen = columns_of(columns, supports, self.n_columns)
+        values = {name: value[None] for name, value in self.sampled_values.items()}
+        group = posterior(
+            supports,
+            values,
+            chosen,
+            self.feature_names,
+            ("chain", "draw", "mu"),
+            {"mu": self.ladder},
+        )
+        return arviz_data({"posterior": group, "trajectory": self.trajectory}, self.seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data that JSON can hold."""

@@ -13,6 +13,7 @@ which the ladder and the weights stay fixed and rung a has the distribution
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
@@ -26,6 +27,7 @@ from l0anneal.engine.sweep import Sweeps
 from l0anneal.engine.warm_up import tiny_problem, warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.observables import Observable, check_observables
 from l0anneal.samplers.run import OnInterrupt, OutOfTime, Run, RunStopped
 from l0anneal.samplers.temperature_range import temperature_range
 from l0anneal.samplers.tempering.ladder import (
@@ -62,6 +64,7 @@ def temper(
     polish: bool = True,
     n_jobs: int | None = None,
     keep_samples: bool = False,
+    observables: Mapping[str, Observable] | None = None,
     time_limit: float | None = None,
     random_state: RandomState = None,
     progress: bool = False,
@@ -106,7 +109,11 @@ def temper(
     n_jobs : int
         Number of threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
-        Keep the supports after every averaged sweep, as ``result.samples``.
+        Keep the supports after every averaged sweep, as ``result.samples``, with their energies and
+        observables.
+    observables : mapping of names to functions, optional
+        Functions of the dense coefficient vector, such as ``{"mse": instance.mse}``. Their averages
+        over the sweeps at each temperature, and the errors of these, are in ``result.trajectory``.
     time_limit : float, optional
         Wall-clock time of the whole call in seconds, not counting the compilation of kernels. The
         run uses all of this time, about a third of it for the pilot run, and the numbers of sweeps
@@ -140,6 +147,7 @@ def temper(
     3
     """
     least, most = _check_sizes(problem, n_nonzero, sizes)
+    checked = check_observables(observables)
     counts = _check_counts(n_sweeps, n_pilot, n_burn_in, survey_tau, n_replicas)
     if mu_max is not None:
         check_positive("mu_max", mu_max)
@@ -152,7 +160,7 @@ def temper(
         on_interrupt=on_interrupt,
     ) as run:
         run.compile(_warm_up, least < most)
-        rungs, series = None, Series(keep_samples)
+        rungs, series = None, Series(keep_samples, checked)
         try:
             with run.to_start(START):
                 run.prepare(problem)
