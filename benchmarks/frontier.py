@@ -81,7 +81,7 @@ PEERS = {
 PAPER = "the paper's schedule"
 # each with a time limit; the last two sample a law, and are here for comparison
 OURS = {
-    "solve: kicks and descents": lambda p, k, limit: solve(p, k, time_limit=limit, random_state=0),
+    "solve: a walk over minima": lambda p, k, limit: solve(p, k, time_limit=limit, random_state=0),
     "annealing": lambda p, k, limit: anneal(p, k, time_limit=limit, random_state=0),
     "evidence at fixed size": lambda p, k, limit: evidence_anneal(
         p, k, time_limit=limit, random_state=0
