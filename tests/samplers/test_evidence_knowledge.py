@@ -19,7 +19,7 @@ def drawn(result):
     return result.draws.weight @ result.draws.contains(every)
 
 
-@pytest.mark.parametrize("copies", [1e-4, 3e-4])
+@pytest.mark.parametrize("copies", [1e-4, pytest.param(3e-4, marks=pytest.mark.slow)])
 def test_probabilities_are_those_of_the_draws_for_near_copies(copies):
     rng = np.random.default_rng(0)
     B, y = rng.standard_normal((50, 20)), rng.standard_normal(50)
