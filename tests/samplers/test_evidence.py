@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 from scipy import stats
 
 from l0anneal import EvidenceResult, SparseProblem, ensembles, evidence_anneal
@@ -9,6 +10,7 @@ from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 from l0anneal.samplers.evidence.chain import Model
+from l0anneal.samplers.evidence.conditional import Snapshot, moments_of
 from l0anneal.samplers.evidence.posterior import PosteriorChain
 from l0anneal.samplers.evidence.prior import Prior
 from l0anneal.samplers.evidence.proposal import Proposal
@@ -135,7 +137,7 @@ def settled(request):
     A = rng.standard_normal((40, 12))
     problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(40))
     model = Model(problem, None, Prior.of(problem, 0.3))
-    chain = PosteriorChain(Run(random_state=0), model, "empty", np.random.SeedSequence(0))
+    chain = PosteriorChain(Run(random_state=0), model, "empty", SeedSequence(0))
     chain.workspace.fill(4, np.arange(12))
     c = 0.8 if request.param == "two humps" else 0.0
     chain.hyper = Hyperparameters(0.01, 10.0, c, np.ones(4))
@@ -187,6 +189,40 @@ def test_probabilities_and_moments_given_the_other_columns(settled):
             assert square[j] == pytest.approx(weights @ squares, abs=1e-9)
 
 
+def test_moments_of_several_draws_together_are_those_of_each(monkeypatch):
+    """Where the Gram matrix is not whole, the rows of several draws are computed in one pass."""
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 90))
+    problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(40))
+    model = Model(problem, None, Prior.of(problem, None))
+    chain = PosteriorChain(Run(random_state=0), model, "dense", SeedSequence(0))
+    waiting, expected = [], []
+    for _ in range(5):
+        chain._step()
+        waiting.append(Snapshot.of(chain))
+        chain.workspace.complete()  # computes the distances and correlations in the tableau
+        expected += moments_of(chain, [Snapshot.of(chain)])
+    assert len({tuple(snapshot.inside) for snapshot in waiting}) == 5
+    assert all(snapshot.inverse is not None for snapshot in waiting)
+    for found, moments in zip(moments_of(chain, waiting), expected, strict=True):
+        np.testing.assert_allclose(found, moments, rtol=1e-8, atol=1e-10)
+
+
+def test_the_burn_in_among_many_columns_proposes_those_that_are_missing():
+    """In the 800 proposals of a step, a uniform law would propose one of 4000 columns seldom."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 4000))
+    problem = SparseProblem(A, A[:, :3] @ [4.0, -4.0, 4.0] + rng.standard_normal(60))
+    model = Model(problem, None, Prior.of(problem, None))
+    for seed in range(3):
+        chain = PosteriorChain(Run(random_state=0), model, "empty", SeedSequence(seed))
+        for _ in range(4):
+            chain._look()
+            chain._step()
+        assert {0, 1, 2} <= set(chain.workspace.support.tolist())
+
+
 def test_no_column_is_likely_to_join_where_there_is_no_room(settled):
     settled.largest = settled.n_inside
     p, _, _ = settled._conditional()
@@ -204,7 +240,7 @@ def test_a_new_ridge_after_a_direct_kernel_needs_no_rows(monkeypatch):
         workspace.set_ridge(0.1)
         prior = (np.full(31, -1.0), np.zeros(80), *Proposal.of(np.ones(80)))
         law = (10.0, workspace.problem.unit_signal, 0.0, np.log(0.1), *prior, 0.0, np.zeros(80))
-        state = stream(np.random.SeedSequence(0))
+        state = stream(SeedSequence(0))
         workspace.run(evidence_flip_direct, state, *law, 30, 2000, new_tally())
         workspace.set_ridge(0.2)
     assert np.any(by_rows.tableau.row_of[by_rows.support] < 0)

@@ -24,6 +24,7 @@ from l0anneal import (
 from l0anneal.problem import scaled
 from l0anneal.samplers import run as run_module
 from l0anneal.samplers.greedy import NOT_BEGUN, Greedy
+from l0anneal.samplers.path_search import NOT_ALL, best_of_every_size
 from l0anneal.samplers.run import OutOfTime, Run
 
 
@@ -364,6 +365,22 @@ def test_replica_exchanges_that_are_cut_replay(compiled, ticks, small):
         np.testing.assert_array_equal(again.visits, first.visits)
         np.testing.assert_array_equal(again.best_supports, first.best_supports)
     assert kinds >= {NOT_BEGUN, "time limit"}
+
+
+def test_a_search_of_all_sizes_that_is_cut_replays(compiled, ticks, small):
+    problem, k = small
+    kinds = set()
+    for leap in LEAPS:
+        ticks.leap_after(leap)
+        with Run(random_state=3, time_limit=LIMIT) as run:
+            first = best_of_every_size(run, problem, k)
+        kinds.add(first.ended)
+        with Run(random_state=3) as run:
+            again = best_of_every_size(run, problem, k, first.n_steps)
+        assert again.n_steps == first.n_steps
+        for found, expected in zip(again.supports, first.supports, strict=True):
+            np.testing.assert_array_equal(found, expected)
+    assert kinds >= {NOT_BEGUN, NOT_ALL, "time limit"}
 
 
 def test_evidence_that_is_cut_replays(compiled, ticks, small):

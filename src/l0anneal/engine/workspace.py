@@ -1,12 +1,11 @@
 """The workspace of one chain: its tableau, and the rows of the Gram matrix that it needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal._util.blas import one_blas_thread
 from l0anneal.engine.kernel_choice import choose_kernel
 from l0anneal.engine.moves.descent import descend
 from l0anneal.engine.moves.protocol import (
@@ -173,18 +172,14 @@ class Workspace:
         """γ, by outside position; call `complete` first if a direct kernel may have run last."""
         return self.tableau.gamma[: self.problem.n_columns - self.size]
 
-    def distances_and_correlations(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def distances_and_correlations(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return γ and r by column, for the columns outside; those inside have any value.
 
-        Where a direct kernel ran last, they are computed here, without the rest of the tableau.
+        The return value is None where a direct kernel ran last, which leaves them stale.
         """
-        t, inside = self.tableau, self.inside_columns
+        t = self.tableau
         if t.counts[STALE]:
-            self.bring_support()
-            rows = t.gram[t.row_of[inside]]
-            with one_blas_thread():
-                gamma = t.diag - np.einsum("kj,kj->j", rows, self.inverse @ rows)
-                return gamma, t.b - self.coefficients @ rows
+            return None
         gamma, r = t.diag.copy(), t.b.copy()
         gamma[self.outside_columns] = self.outside_distances
         r[self.outside_columns] = self.outside_correlations
@@ -330,11 +325,31 @@ class Workspace:
     def bring_support(self) -> None:
         """Make the rows of the support available, computing all that are missing at once."""
         missing = self.inside_columns[self.tableau.row_of[self.inside_columns] < 0]
-        for start in range(0, missing.size, ROWS_AT_ONCE):
-            self.pause()
-            columns = missing[start : start + ROWS_AT_ONCE]
-            for j, row in zip(columns.tolist(), self.problem.fresh_rows(columns)):
+        for cut, rows in self._fresh_rows(missing):
+            for j, row in zip(missing[cut].tolist(), rows):
                 self._hold_row(j, row)
+
+    def gram_rows(self, columns: NDArray[np.int64], hold: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return rows of the Gram matrix, and hold those of the columns in ``hold`` for the kernels."""
+        t = self.tableau
+        held = t.row_of[columns] >= 0
+        rows = np.empty((columns.size, t.b.size))
+        rows[held] = t.gram[t.row_of[columns[held]]]
+        missing = np.flatnonzero(~held)
+        for cut, fresh in self._fresh_rows(columns[missing]):
+            rows[missing[cut]] = fresh
+        for position in missing[np.isin(columns[missing], hold)]:
+            self._hold_row(int(columns[position]), rows[position])
+        return rows
+
+    def _fresh_rows(
+        self, columns: NDArray[np.int64]
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Compute rows of the Gram matrix in blocks, and yield each with the slice of its columns."""
+        for start in range(0, columns.size, ROWS_AT_ONCE):
+            self.pause()
+            cut = slice(start, start + ROWS_AT_ONCE)
+            yield cut, self.problem.fresh_rows(columns[cut])
 
     def _hold_row(self, j: int, row: NDArray[np.float64]) -> None:
         t = self.tableau

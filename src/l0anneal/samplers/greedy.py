@@ -23,7 +23,7 @@ from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.run import Run
 from l0anneal.samplers.schedule import Schedule
 
-__all__ = ["NOT_BEGUN", "NO_SCHEDULE", "Greedy", "completed", "greedy_order"]
+__all__ = ["NOT_BEGUN", "NO_SCHEDULE", "Greedy", "completed", "counted_order", "greedy_order"]
 
 NOT_BEGUN = "time limit, before the first step: the columns were chosen greedily"
 NO_SCHEDULE = Schedule((0.0,), (1,), "not begun")
@@ -100,16 +100,31 @@ def greedy_order(
     None, columns are chosen while they explain clearly more than chance would. ``usable`` tells which
     columns may be chosen.
     """
+    return counted_order(run, problem, size, usable)[0]
+
+
+def counted_order(
+    run: Run,
+    problem: SparseProblem,
+    size: int | None,
+    usable: NDArray[np.bool_] | None = None,
+    replay: int | None = None,
+) -> tuple[Indices, int]:
+    """Return the columns of `greedy_order`, and how many of them there was time to choose one by one.
+
+    This number, passed as ``replay``, gives the same columns again.
+    """
     greedy = Greedy(problem, usable)
     took = 0.0
     while size is None or len(greedy.chosen) < size:
         began = run.now()
-        if run.stopped or began + took > run.deadline or not greedy.step(size is None):
+        late = began + took > run.deadline if replay is None else len(greedy.chosen) >= replay
+        if run.stopped or late or not greedy.step(size is None):
             break
         took = run.now() - began
         run.note(f"no time to begin: {len(greedy.chosen)} greedy columns")
     chosen = np.array(greedy.chosen, dtype=np.int64)
-    return chosen if size is None else completed(chosen, greedy.gains, size)
+    return (chosen if size is None else completed(chosen, greedy.gains, size)), chosen.size
 
 
 def completed(chosen: Indices, gains: Floats, size: int) -> Indices:

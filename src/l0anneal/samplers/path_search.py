@@ -31,7 +31,7 @@ from l0anneal.engine.warm_up import warm_up
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
-from l0anneal.samplers.greedy import NOT_BEGUN, completed, greedy_order
+from l0anneal.samplers.greedy import NOT_BEGUN, completed, counted_order
 from l0anneal.samplers.run import OutOfTime, Run, RunStopped
 from l0anneal.samplers.temperature_range import automatic_temperatures
 
@@ -45,6 +45,7 @@ MOST_PASSES = 20
 NOT_ALL = "time limit, before all sizes were reached: larger supports were completed greedily"
 TO_THE_END = -1  # given as a number of steps: the search was not cut short
 FIRST_PASS = -2  # this number and those below: cut short in the first pass, after 0, 1, ... steps
+NO_PASS = -(10**9)  # this number and those below: not begun, after 0, 1, ... greedy columns
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,13 @@ def best_of_every_size(
     """
     problem.check_size(most)
     run.compile(warm_up, "auto")
+    if n_steps is not None and n_steps <= NO_PASS:
+        return _not_begun(run, problem, most, NO_PASS - n_steps)
     try:
         with run.to_start():
             run.prepare(problem)
     except OutOfTime:
-        order = greedy_order(run, problem, most)
-        supports = [np.sort(order[:size]) for size in range(most + 1)]
-        return Supports(supports, FIRST_PASS, NOT_BEGUN)
+        return _not_begun(run, problem, most)
     search = _Search(run, problem, most)
     ended, used = "no size could be improved any more", TO_THE_END
     try:
@@ -118,6 +119,13 @@ def best_of_every_size(
         else:
             search.make_monotone()
     return Supports(search.supports, used, ended)
+
+
+def _not_begun(run: Run, problem: SparseProblem, most: int, replay: int | None = None) -> Supports:
+    """Return supports of greedily chosen columns, as many as there was time for."""
+    order, n_chosen = counted_order(run, problem, most, replay=replay)
+    supports = [np.sort(order[:size]) for size in range(most + 1)]
+    return Supports(supports, NO_PASS - n_chosen, NOT_BEGUN)
 
 
 class _Search:

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.autocorrelation import autocorrelation_time
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
+from l0anneal.samplers.evidence.conditional import Moments, Snapshot, moments_of, rows_needed
 from l0anneal.samplers.evidence.cooling import CROWDED, CoolingChain
 from l0anneal.samplers.evidence.draws import WEIGHTY
 from l0anneal.samplers.evidence.proposal import Proposal
@@ -80,6 +80,12 @@ class _Sums:
         self.second += p * square
 
 
+def mostly(weights: Floats) -> Proposal:
+    """Return the law that proposes columns in proportion to their weights, and some uniformly."""
+    share = weights / max(1e-9, weights.sum())
+    return Proposal.of(UNIFORM / weights.size + (1.0 - UNIFORM) * share)
+
+
 class PosteriorChain(EvidenceChain):
     """A chain over supports, T and the slab under the model's prior.
 
@@ -93,9 +99,10 @@ class PosteriorChain(EvidenceChain):
         super().__init__(run, model, flips)
         self.rng = np.random.default_rng(hyper)
         self.rounds = [_Sums.empty(self.problem.n_columns)]
+        self.waiting: list[Snapshot] = []  # whose moments will be computed together
         self.steps_per_draw = 1
         # Without the whole Gram matrix, the moments of all columns cost more than a draw.
-        self.draws_per_moment = 1 if self.problem.gram_is_whole else 4
+        self.draws_per_moment = 1 if self.problem.gram_is_whole else 8
         self.settled = False  # whether the steps of the burn-in have been forgotten
         self.first_probability: Floats | None = None  # inclusion probabilities of the burn-in
         self.hyper = Hyperparameters(model.known or model.mean_square, 1.0, 0.0, np.zeros(0))
@@ -136,13 +143,35 @@ class PosteriorChain(EvidenceChain):
                     break
                 self.rounds[-1].draws.append(self._step())
                 if budget.used % self.draws_per_moment == 0:
-                    self.rounds[-1].count(*self._conditional())
+                    self._look()
                 budget.used += 1
                 self.run.advance(1, f"drawing from the posterior, {self.n_inside} columns")
                 if budget.used == BURN_IN:
                     self.first_probability = self.average("probability")
                     self.rounds = [_Sums.empty(self.problem.n_columns)]
                     self.settled = True
+
+    def _look(self) -> None:
+        """Take the conditional moments of the present state, now or together with later ones."""
+        if not self.settled:
+            moments = self._conditional()
+            self.rounds[-1].count(*moments)
+            if self.problem.n_columns > PROPOSALS:
+                self._propose_wanted(moments[0])
+            return
+        self.waiting.append(Snapshot.of(self))
+        if not self.rounds[-1].n or rows_needed(self, self.waiting):
+            self.count_waiting()
+
+    def _propose_wanted(self, p: Floats) -> None:
+        """Propose mostly columns that are likely to flip, given each one's probability now.
+
+        Among many columns a uniform law takes long to propose the few that are missing. The law changes
+        with the state, which is right in the burn-in alone.
+        """
+        wanted = p.copy()
+        wanted[self.workspace.inside_columns] = 1.0 - p[self.workspace.inside_columns]
+        self.proposal = mostly(wanted)
 
     def _step(self) -> Draw:
         length = PROPOSALS if self.settled else max(PROPOSALS, self.problem.n_columns // 8)
@@ -175,54 +204,15 @@ class PosteriorChain(EvidenceChain):
         self.half = 0.5 * self.problem.n_samples if collapsed else 0.0
         return Draw(columns, x, self.hyper.noise, self.hyper.g, self.hyper.c, log_joint)
 
-    def _conditional(self) -> tuple[Floats, Floats, Floats]:
-        """Return each column's probability given the others, and the moments of its coefficient.
+    def _conditional(self) -> Moments:
+        """Return each column's probability given the others, and the moments of its coefficient."""
+        return moments_of(self, [Snapshot.of(self)])[0]
 
-        Averages of these conditional expectations have less variance than averages of the draws.
-        """
-        workspace = self.workspace
-        self.hold()
-        n, k = self.problem.n_columns, workspace.size
-        inside, outside = workspace.inside_columns, workspace.outside_columns
-        T: float | Floats = self.temperature
-        ridge = self.temperature / self.slab
-        pull = ridge * self.hump
-        # squared norm of each column and its correlation with the signal, given the others
-        gamma, r = workspace.distances_and_correlations()
-        gamma[inside] = 1.0 / workspace.inverse_diagonal
-        r[inside] = workspace.coefficients * gamma[inside] - pull * self.signs[inside]
-        open_ = gamma > PIVOT * workspace.tableau.diag
-        gamma = np.where(open_, gamma, 1.0)
-        gain = 0.5 * r**2 / gamma  # of energy, by adding the column
-        if self.half:
-            now = self.problem.unit_signal + workspace.unit_energy
-            energy = np.full(n, now)  # with the column
-            energy[outside] = np.maximum(now - gain[outside], 1e-14 * now)
-            fit = self.half * np.log1p(gain / energy)
-            T = energy / max(self.half - 1.0, 0.5)
-        else:
-            fit = gain / T
-        lean = pull * r / (gamma * T)
-        to_hump = pull * np.tanh(lean)  # averaged over the sign
-        mean = (r + to_hump) / gamma
-        square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
-        if self.model.size is not None:
-            p = np.zeros(n)
-            p[inside] = 1.0  # at a fixed size no column can be flipped alone
-            return p, mean, square
-        log_odds = self.column_odds.copy()
-        units = self.n_units
-        log_odds[outside] += self.size_odds[units]
-        log_odds[inside] += self.size_odds[units - 1]
-        log_odds += fit - 0.5 * np.log(gamma / ridge)
-        log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
-        log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / ridge) / T
-        p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
-        if k >= self.largest:
-            p[outside] = 0.0  # no further column is allowed
-        for group in self.model.prior.groups:
-            p[group] = float(group[0] in inside)
-        return p, mean, square
+    def count_waiting(self) -> None:
+        """Add the conditional moments of the snapshots that wait to the last round."""
+        for moments in moments_of(self, self.waiting):
+            self.rounds[-1].count(*moments)
+        self.waiting.clear()
 
     # ------------------------------------------------------------ averages
 
@@ -354,6 +344,7 @@ class Posterior:
         for done in range(0, n_steps, turn):
             n = min(turn, n_steps - done)
             self.run.map(sample, pairs)
+        self.run.map(PosteriorChain.count_waiting, [chain for chain, _ in pairs])
 
     def propose_doubtful(self) -> None:
         """Let all chains propose mostly columns that are neither certain nor out of the question.
@@ -364,8 +355,7 @@ class Posterior:
         known = [c.first_probability for c in self.chains if c.first_probability is not None]
         if known:
             p = np.mean(known, axis=0)
-            doubt = p * (1.0 - p)
-            law = Proposal.of(UNIFORM / p.size + (1.0 - UNIFORM) * doubt / max(1e-9, doubt.sum()))
+            law = mostly(p * (1.0 - p))
             for chain in self.chains:
                 chain.proposal = law._replace(where=np.zeros(p.size, dtype=np.int64))
 
