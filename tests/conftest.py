@@ -77,13 +77,14 @@ def own_time(monkeypatch):
 
 @pytest.fixture
 def few_draws(monkeypatch):
-    """Let evidence annealing draw a hundred times a chain, where a test does not ask how precise it is.
+    """Let evidence annealing draw forty times a chain, where a test does not ask how precise it is.
 
     By default it draws until the draws are worth 420 independent ones, which takes most of its time.
     """
     from l0anneal.samplers.evidence import posterior
 
     monkeypatch.setattr(posterior, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(posterior, "ROUND", 40)
 
 
 @pytest.fixture(scope="session")

@@ -224,7 +224,7 @@ def offset_problem(offset, seed=0):
     return centred, SparseProblem(np.column_stack((A, np.ones(60))), offset + y)
 
 
-@pytest.mark.parametrize("offset", [1e5, 1e6, 1e7, 1e9])
+@pytest.mark.parametrize("offset", [1e5, 1e9])
 def test_solve_finds_beside_a_dominant_column_what_it_finds_without(own_time, offset):
     for seed in range(3):
         centred, problem = offset_problem(offset, seed)

@@ -53,22 +53,20 @@ def assert_every_file_is_complete(out):
             assert all(file[name] is not None for name in file.files)
 
 
-def test_killed_runs_end_in_the_arrays_of_an_undisturbed_one(tmp_path):
+def test_a_killed_run_ends_in_the_arrays_of_an_undisturbed_one(tmp_path):
     figure, printed = "time", tmp_path / "printed"  # short tasks, and no theory to solve
     tasks = tasks_of(sweeps_of([figure], quick=True))
     undisturbed = Store(tmp_path / "undisturbed" / "tasks")
     collect(tasks, undisturbed, n_jobs=1)
     write_report(tmp_path / "undisturbed", undisturbed, [figure], quick=True)
 
-    out, n_finished = tmp_path / "killed", 0
-    for n_kills, n_new in enumerate((1, 25), start=1):
-        prelude = KILL_IN_WRITE.format(n=n_new + 1)
-        with running(*arguments(out, figure), printed=printed, prelude=prelude) as process:
-            assert process.wait(timeout=1200) == -signal.SIGKILL, printed.read_text()
-        n_finished += n_new
-        assert n_files(out) == n_finished < len(tasks)
-        assert sum(1 for _ in (out / "tasks").rglob("*.tmp")) == n_kills
-        assert_every_file_is_complete(out)
+    out, n_finished = tmp_path / "killed", 25
+    prelude = KILL_IN_WRITE.format(n=n_finished + 1)
+    with running(*arguments(out, figure), printed=printed, prelude=prelude) as process:
+        assert process.wait(timeout=1200) == -signal.SIGKILL, printed.read_text()
+    assert n_files(out) == n_finished < len(tasks)
+    assert sum(1 for _ in (out / "tasks").rglob("*.tmp")) == 1
+    assert_every_file_is_complete(out)
     text = run_to_the_end(out, printed, figure)
     assert f"{n_finished} were finished before, 0 failed" in text
     assert_same_arrays(undisturbed, Store(out / "tasks"), tasks)

@@ -62,6 +62,7 @@ def test_uncorrelated_columns_are_no_set(uniform):
     assert len(sets_of(inside, np.full((2, 2), 0.9))) == 1
 
 
+@pytest.mark.slow
 def test_sets_cover_as_often_as_they_say():
     """In data from the model, a set of 95 % has a true column in at least 95 % of all cases."""
     rng = np.random.default_rng(0)

@@ -30,14 +30,14 @@ def test_a_verdict_can_be_wrong():
 def test_a_few_verdicts_are_right():
     families = [f for f in BENCHMARK["FAMILIES"] if f.__name__ in ("correlated", "offset", "easy")]
     attempts = ("anneal, 40 sweeps", "50 kicks")
-    rows = list(BENCHMARK["runs"](families, range(3), attempts))
-    assert len(rows) == 18
+    rows = list(BENCHMARK["runs"](families, range(2), attempts))
+    assert len(rows) == 12
     for mode in (0, 1):
         (comfort, n_comforts), (alarm, n_solved) = wrong(rows, mode)
         assert comfort == 0
-        assert n_comforts >= 9
+        assert n_comforts >= 6
         assert alarm <= 1
-        assert n_solved >= 12
+        assert n_solved >= 8
 
 
 @pytest.mark.slow

@@ -113,6 +113,7 @@ def test_free_entropy_along_the_way(kind, n):
     assert np.all(np.abs(result.mean_energy - energies) < 4 * result.energy_error)
 
 
+@pytest.mark.slow
 def test_replica_theory_at_n_200():
     """Noise only, α = .5, ρ = .2, T ≥ .2, against the replica-symmetric solution.
 

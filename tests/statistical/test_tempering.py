@@ -17,7 +17,7 @@ def test_stationary_law_at_each_temperature(kind):
         SparseProblem(A, y),
         3,
         ladder=mu,
-        n_sweeps=20_000,
+        n_sweeps=8_000,
         n_pilot=100,
         keep_samples=True,
         random_state=1,
@@ -46,7 +46,7 @@ def test_stationary_law_over_sizes(kind):
         SparseProblem(A, y),
         sizes=(1, 3),
         ladder=mu,
-        n_sweeps=20_000,
+        n_sweeps=8_000,
         keep_samples=True,
         random_state=2,
     )
