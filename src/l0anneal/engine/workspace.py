@@ -322,9 +322,15 @@ class Workspace:
             self.pause()
             self._hold_row(j, self.problem.gram_row(j))
 
-    def bring_support(self) -> None:
-        """Make the rows of the support available, computing all that are missing at once."""
-        missing = self.inside_columns[self.tableau.row_of[self.inside_columns] < 0]
+    def bring_support(self, among: NDArray[np.int64] | None = None) -> None:
+        """Make the rows of the support available, computing all that are missing at once.
+
+        ``among`` restricts this to some columns.
+        """
+        columns = self.inside_columns
+        if among is not None:
+            columns = columns[np.isin(columns, among)]
+        missing = columns[self.tableau.row_of[columns] < 0]
         for cut, rows in self._fresh_rows(missing):
             for j, row in zip(missing[cut].tolist(), rows):
                 self._hold_row(j, row)

@@ -110,8 +110,11 @@ class CoolingChain(EvidenceChain):
         lost = 0.0  # log evidence lost since its maximum
         step = 0.0  # by how much log T fell at the last step
         peak = self.temperature
+        before = np.zeros(0, dtype=np.int64)
         while self.temperature > COLD * unit and self.budget.more():
             in_window = CRITICAL < self.temperature / unit <= WINDOW and behind > math.log(SETTLED)
+            self.workspace.bring_support(before)  # the rows of columns that stay save time
+            before = self.workspace.support
             moments = self.advance(tau if in_window else max(2, tau // 3))
             ratio = float(np.mean(moments.residual_variances)) / self.temperature
             self._note(moments, ratio)
@@ -187,6 +190,7 @@ class CoolingChain(EvidenceChain):
     def settle(self, n_sweeps: int) -> None:
         """Let T and the hyperparameters converge, then compute the evidence."""
         self.stage = self.stage.replace("cooling", "settling")
+        self.workspace.bring_support()
         for _ in range(10):
             if not self.budget.more():
                 break
