@@ -32,9 +32,7 @@ demo: $(VENV)/.installed
 	$(BIN)/l0anneal reproduce --quick --out demo
 
 examples: $(VENV)/.installed
-	mkdir -p demo
-	set -e; for example in examples/plot_*.py; do \
-	  echo "$$example"; (cd demo && MPLBACKEND=agg ../$(BIN)/python ../$$example); done
+	$(BIN)/python scripts/run_examples.py demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
