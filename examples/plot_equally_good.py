@@ -95,8 +95,9 @@ drawn = {s for s in fit if len(s) == COUNTED}
 n_drawn = sum(tuple(s) in drawn for s in everything[near_all].tolist())
 best_drawn = tuple(everything[np.argmax(r_all)].tolist()) in drawn
 print(
-    f"of all {len(everything):,} models of {COUNTED} columns, {near_all.sum():,} are within {NEAR:.0%} of "
-    f"the best of this size; {n_drawn} of these were drawn, {'with' if best_drawn else 'without'} the best"
+    f"of all {len(everything):,} models of {COUNTED} columns, {near_all.sum():,} are within {NEAR:.0%} "
+    f"of the best of this size; {n_drawn} of these were drawn, "
+    f"{'with' if best_drawn else 'without'} the best"
 )
 
 # %%
