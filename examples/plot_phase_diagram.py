@@ -81,8 +81,11 @@ print(f"recovered by basis pursuit alone: {only_theirs}; by both: {int((ours & t
 lines = theory.phase_diagram(np.linspace(0.01, 0.97, 12 if QUICK else 33))
 names = {"alpha_bayes": "Bayes-optimal message passing", "alpha_l1": "basis pursuit (ℓ1)"}
 limits = {name: (lines[name].values, (lines.rho_hat / lines[name]).values) for name in names}
-above = recovered.ratio > np.interp(recovered.alpha, *limits["alpha_l1"])
-between = above & (recovered.ratio < np.interp(recovered.alpha, *limits["alpha_bayes"]))
+lower, upper = (
+    recovered.alpha.copy(data=np.interp(recovered.alpha, *limits[name]))
+    for name in ("alpha_l1", "alpha_bayes")
+)
+between = (recovered.ratio > lower) & (recovered.ratio < upper)
 for solver in ("evidence", "basis pursuit"):
     share = float(recovered.sel(solver=solver).where(between).mean())
     print(f"between the lines, {solver} recovers {share:.0%} of the instances")
