@@ -25,7 +25,7 @@ from matplotlib.lines import Line2D
 from l0anneal import Sweep, baselines, ensembles, theory
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
-N_COLUMNS, N_SAMPLES = (60, 4) if QUICK else (120, 12)
+N_COLUMNS, N_SAMPLES = (60, 3) if QUICK else (120, 12)
 ALPHAS = [0.4, 0.8] if QUICK else [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 RATIOS = [0.2, 0.5, 0.9] if QUICK else [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 EXACT = 1e-6  # mean squared error per coefficient; the coefficients have variance 1
@@ -78,7 +78,7 @@ print(f"recovered by basis pursuit alone: {only_theirs}; by both: {int((ours & t
 # The lines of theory. `theory.phase_diagram` gives the smallest α for each ρ̂ = k/N; here they are drawn
 # as k/M = ρ̂/α against α.
 
-lines = theory.phase_diagram(np.linspace(0.01, 0.97, 12 if QUICK else 33))
+lines = theory.phase_diagram(np.linspace(0.01, 0.97, 6 if QUICK else 33))
 names = {"alpha_bayes": "Bayes-optimal message passing", "alpha_l1": "basis pursuit (ℓ1)"}
 limits = {name: (lines[name].values, (lines.rho_hat / lines[name]).values) for name in names}
 lower, upper = (

@@ -28,7 +28,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from l0anneal import AnnealedSubsetRegressor, choose_size, subset_path
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
-N_SPLITS = 3 if QUICK else 12
+N_SPLITS = 2 if QUICK else 12
 N_TRAIN = 100
 MAX_NONZERO = 20
 LEVELS = np.array([0.5, 0.8, 0.9, 0.95])
