@@ -23,7 +23,7 @@ $(VENV)/.installed: pyproject.toml
 	  || { echo "l0anneal needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@# two examples read tables of ISLP; the package itself, with PyTorch, is not needed
+	@# three examples read tables of ISLP; the package itself, with PyTorch, is not needed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'ISLP>=0.4,<0.5' \
 	  || echo "ISLP is not installed: the examples on its data will be skipped" >&2
 	@touch $@
@@ -32,9 +32,7 @@ demo: $(VENV)/.installed
 	$(BIN)/l0anneal reproduce --quick --out demo
 
 examples: $(VENV)/.installed
-	mkdir -p demo
-	set -e; for example in examples/plot_*.py; do \
-	  echo "$$example"; (cd demo && MPLBACKEND=agg ../$(BIN)/python ../$$example); done
+	$(BIN)/python scripts/run_examples.py demo
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -1,6 +1,6 @@
 """
-Learn a dictionary from an image
-================================
+Better codes learn a better dictionary from an image
+====================================================
 
 Dictionary learning alternates two steps. The first approximates every patch of the image by k atoms
 of the present dictionary. The second finds the dictionary that fits these codes best, by least
@@ -8,9 +8,8 @@ squares (the method of optimal directions). Better codes make better dictionarie
 compares two ways to find the codes, orthogonal matching pursuit and `l0anneal.sparse_encode`. Both
 start from the same dictionary of cosines.
 
-``python examples/plot_dictionary_learning.py`` writes ``dictionary_learning.png`` in less than a
-minute; with ``L0ANNEAL_QUICK=1`` it uses fewer patches, atoms and rounds. It needs scikit-image:
-``pip install 'l0anneal[examples]'``.
+The example takes less than a minute; with ``L0ANNEAL_QUICK=1`` it uses fewer patches and rounds.
+It needs scikit-image: ``pip install 'l0anneal[examples]'``.
 """
 
 import os
@@ -27,7 +26,7 @@ from l0anneal import sparse_encode
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
 WIDTH = 8
 K = 5
-N_PATCHES, N_ROUNDS, N_LINE = (600, 3, 9) if QUICK else (5000, 12, 12)
+N_PATCHES, N_ROUNDS, N_LINE = (2000, 4, 12) if QUICK else (5000, 12, 12)
 # pursuit ends early on blocks of a single grey level, and warns
 warnings.filterwarnings("ignore", "Orthogonal matching pursuit ended")
 COLOURS = {"OMP": "#D55E00", "l0anneal": "#0072B2"}
@@ -164,4 +163,13 @@ for axes, (name, picture) in zip(bottom.subplots(1, 4), shown.items()):
     axes.set_axis_off()
 atoms.set_axis_off()
 bottom.supxlabel(f"A piece of the image from {K} atoms and the mean of each block")
-figure.savefig("dictionary_learning.png", dpi=130)
+plt.show()
+
+# %%
+# What to conclude
+# ----------------
+# Better codes make a better dictionary: with the same number of atoms for each patch, the error
+# after learning is smaller when the codes are searched than when they are pursued greedily. The gain
+# is small next to that of learning itself, and it needs enough patches: with a few hundred of them and
+# a smaller dictionary, OMP can end with the smaller error. If speed matters more than the last few per
+# cent, learn with OMP and search for the codes at the end only.

@@ -1,6 +1,6 @@
 """
-Which variant is it?
-====================
+Which variant is it? A credible set says how far the data decide
+================================================================
 
 Neighbouring genetic variants are inherited together, so that a variant without any effect can be
 associated with a trait as strongly as the one that matters. The association of each variant by itself
@@ -10,11 +10,10 @@ correlated variants, one of which has an effect with a stated probability.
 This example simulates the genomes of 2000 people with msprime, a trait on which three of the variants
 have an effect, and what a study would publish about it: z-scores and correlations. From these alone it
 finds the credible sets of one region, and then of many regions, to see whether the sets keep what they
-promise. Read a set as "one of these", not as "all of these"; more people, or people of other ancestry,
-make it smaller, but a longer search does not.
+promise.
 
-``python examples/plot_finemapping.py`` writes ``finemapping.png`` in about a minute; with
-``L0ANNEAL_QUICK=1`` it maps fewer regions. It needs msprime: ``pip install 'l0anneal[examples]'``.
+The example takes about a minute; with ``L0ANNEAL_QUICK=1`` it maps fewer regions. It needs msprime:
+``pip install 'l0anneal[examples]'``.
 """
 
 import os
@@ -160,5 +159,12 @@ bottom.set(
     ylabel="|z| of each variant by itself",
     title=f"The associations do not tell which: {n_strong} of {z.size} variants are significant",
 )
-figure.savefig("finemapping.png", dpi=130)
-print("finemapping.png")
+plt.show()
+
+# %%
+# What to conclude
+# ----------------
+# The largest z-score often belongs to a bystander, and a significant one proves little about its
+# variant. A credible set names the variants that the study cannot tell apart, and the sets keep what
+# they promise. Read a set as "one of these", not as "all of these". More people, or people of other
+# ancestry, make it smaller, but a longer search does not.

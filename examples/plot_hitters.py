@@ -1,6 +1,6 @@
 """
-Which statistics explain a salary, and how certainly
-====================================================
+No subset explains a salary: average over subsets
+=================================================
 
 The salaries of 263 baseball players in 1987, with 19 columns about each player, are the classic
 example of best subset selection (Hitters, from *An Introduction to Statistical Learning*). Many
@@ -9,9 +9,8 @@ has. The data then do not decide between subsets, and which subset is chosen is 
 how probable each column is, and its coefficient averaged over subsets. Right: how well each way to
 choose columns predicts the salaries of held-out players.
 
-``python examples/plot_hitters.py`` writes ``hitters.png`` in less than a minute; with
-``L0ANNEAL_QUICK=1`` it makes fewer splits. It needs pandas and the data of ISLP:
-``pip install 'l0anneal[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
+The example takes less than a minute; with ``L0ANNEAL_QUICK=1`` it makes fewer splits. It needs pandas
+and the data of ISLP: ``pip install 'l0anneal[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
 """
 
 import os
@@ -129,5 +128,12 @@ right.xaxis.set_major_locator(MaxNLocator(5))
 for axes in (left, right):
     axes.grid(alpha=0.3, axis="x")
     axes.spines[["top", "right"]].set_visible(False)
-figure.savefig("hitters.png", dpi=130)
-print("hitters.png")
+plt.show()
+
+# %%
+# What to conclude
+# ----------------
+# If columns carry nearly the same information, do not present one subset as the answer. Report the
+# probabilities, and predict with the average over subsets, which is better than least squares on any
+# one of them. For predictions alone, LassoCV is as good here; what it does not give are the
+# probabilities.
