@@ -28,6 +28,10 @@ NEEDS = {
 }
 
 
+# These take ten seconds or more also in their quick form; `make docs` runs every example in full.
+LONG = ("finemapping", "genes", "hitters")
+
+
 def correlated(names):
     """Most of the sets contain a column that matters; most of the columns of the lasso do not."""
     return (
@@ -166,7 +170,11 @@ def test_an_example_has_the_format_of_the_gallery(script):
     assert "savefig" not in text  # the gallery runs an example in its own folder
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=name_of)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(path, marks=[pytest.mark.slow] * (name_of(path) in LONG)) for path in EXAMPLES],
+    ids=name_of,
+)
 def test_an_example_draws_a_picture_of_what_it_claims(script, tmp_path, monkeypatch):
     for package in NEEDS[name_of(script)]:
         try:
