@@ -5,7 +5,10 @@
   function makeInstance({ alpha, rho, rhoHat, noise }, N, seed) {
     const random = new L0.Random(seed, 1);
     const M = Math.round(alpha * N), k = Math.round(rho * N), n = Math.round(rhoHat * N);
-    if (!(k >= 1 && k < M)) throw new RangeError(`With N = ${N}, ρN = ${k} columns and αN = ${M} rows cannot be annealed: 1 ≤ ρN < αN is needed. Take a larger N or other fractions.`);
+    if (!(k >= 1 && k < M)) {
+      throw new RangeError(`With N = ${N}, a support of ρN = ${k} columns and αN = ${M} rows cannot be annealed: ` +
+        "1 ≤ ρN < αN is needed. Take a larger N or other fractions.");
+    }
     const A = Array.from({ length: M }, () => Float64Array.from({ length: N }, () => random.normal() / Math.sqrt(N)));
     const planted = random.permutation(N).slice(0, n).sort((a, b) => a - b);
     const xhat = new Float64Array(N);

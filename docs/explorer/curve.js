@@ -4,7 +4,7 @@
 // branches are the segments with T > 0 between the extrema of T; these extrema are the spinodals.
 "use strict";
 {
-  const T_HOT = 10, T_COLD = 1e-11; // in units of P, the variance of one component of y
+  const T_HOT = 1000, T_COLD = 1e-11; // in units of P, the variance of one component of y
   const STEP = 0.4, DEEP = 8, MAX_POINTS = 1500;
   const UP = [0, 1], DOWN = [0, -1];
   const dot = (u, v) => u[0] * v[0] + u[1] * v[1];
@@ -26,7 +26,7 @@
     for (let i = 0; i < 25; i++) {
       const point = evaluate(m, x, logA, direction, guess);
       guess = point.c.lam;
-      if (Math.abs(point.f) <= 1e-11) return point;
+      if (Math.abs(point.f) <= 1e-9) return point;
       const rate = -point.normal[0] * direction[1] + point.normal[1] * direction[0];
       const step = point.f / rate;
       if (!(Math.abs(step) <= 1)) return null;

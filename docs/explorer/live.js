@@ -49,7 +49,7 @@
       say("Running …");
       await run(instance());
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
+      if (!(error instanceof RangeError || error instanceof L0.ConvergenceError)) throw error;
       say(error.message, "refused");
     }
   }
@@ -68,12 +68,21 @@
   function judge(sample, chain) {
     const eps = chain.energy / sample.M, hits = sample.planted.filter((j) => chain.inside.includes(j)).length;
     const counts = `${hits} of the ${sample.planted.length} planted columns are in its support of ${sample.k}.`;
-    if (!sample.planted.length) return [`The run ended at ε = ${L0.show(eps)}. There is no planted signal to find.`, "end"];
+    if (!sample.planted.length) {
+      return [`The run ended at ε = ${L0.show(eps)}. There is no planted signal to find.`, "end"];
+    }
     const rival = new L0.Chain(sample, L0.plantedStart(sample, new L0.Random(sample.seed, 3)), null).energy / sample.M;
     const y2 = sample.y.reduce((sum, v) => sum + v * v, 0) / sample.M;
-    if (page.problem.noise === 0 && eps < 1e-12 * y2) return [`Found: the run represents y exactly. ${counts}`, "found"];
-    if (eps > rival + 1e-12 * y2) return [`Trapped: the run ended at ε = ${L0.show(eps)}, but the planted columns reach ε = ${rival < 1e-12 * y2 ? "0" : L0.show(rival)}. ${counts}`, "trapped"];
-    return [`Found: with ε = ${L0.show(eps)} the run fits y at least as well as the planted columns (${L0.show(rival)}). ${counts}`, "found"];
+    if (page.problem.noise === 0 && eps < 1e-12 * y2) {
+      return [`Found: the run represents y exactly. ${counts}`, "found"];
+    }
+    const reached = rival < 1e-12 * y2 ? "0" : L0.show(rival);
+    if (eps > rival + 1e-12 * y2) {
+      const ends = `the run ended at ε = ${L0.show(eps)}, but the planted columns reach ε = ${reached}`;
+      return [`Trapped: ${ends}. ${counts}`, "trapped"];
+    }
+    const fit = `with ε = ${L0.show(eps)} the run fits y at least as well as the planted columns (${reached})`;
+    return [`Found: ${fit}. ${counts}`, "found"];
   }
 
   async function heat(sample) {
@@ -82,7 +91,9 @@
     const chain = new L0.Chain(sample, L0.plantedStart(sample, random), random);
     heated = [];
     const done = await play(L0.anneal(chain, ladder(page.theory.m.P).reverse(), Number($("tau").value)), heated);
-    return say(done ? "Heated from the planted columns to high temperature. Where the triangles lie below the circles, the cooling did not find the planted state." : "Stopped.", "end");
+    if (!done) return say("Stopped.");
+    return say("Heated from the planted columns to high temperature. Where the triangles lie below the circles, " +
+      "the cooling did not find the planted state.", "end");
   }
 
   async function hold(sample) {
@@ -99,7 +110,8 @@
     const branches = page.theory.single ? ["cooled"] : ["cooled", "planted"];
     const predictions = branches.map((b) => [b, page.theory.at(T, b)]).filter(([, state]) => state)
       .map(([b, state]) => `${page.theory.single ? "" : `${b} branch `}ε = ${L0.show(state.eps, 4)}`);
-    return say(`At T = ${L0.show(T)} the mean is ε = ${L0.show(result.mean, 4)} ± ${L0.show(result.error, 2)}. Theory for N → ∞: ${predictions.join(", ")}.`, "end");
+    const mean = `ε = ${L0.show(result.mean, 4)} ± ${L0.show(result.error, 2)}`;
+    return say(`At T = ${L0.show(T)} the mean is ${mean}. Theory for N → ∞: ${predictions.join(", ")}.`, "end");
   }
 
   function draw() {
@@ -111,7 +123,7 @@
     L0.drawPlot($("live-plot"), {
       title: "Distortion of the live run against temperature, over the curves of the theory",
       x, y: L0.logAxis([...theory, ...measured], "distortion ε = E/M"), lines, verticals: page.verticals,
-      marks: [{ points: cooled, style: "cooled" }, { points: heated, style: "heated" }, { points: fixed, style: "fixed" }],
+      marks: Object.entries({ cooled, heated, fixed }).map(([style, points]) => ({ style, points })),
       height: 340,
     });
   }

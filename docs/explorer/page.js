@@ -12,8 +12,15 @@
   let diagram = null, search = 0;
 
   // ---- controls. The slider of the noise is logarithmic; its leftmost position is 0.
-  const fromSlider = (name, v) => (name !== "noise" ? v : v <= 0 ? 0 : Number((10 ** (-6 + (v - 1) / 10)).toPrecision(3)));
-  const toSlider = (name, v) => (name !== "noise" ? v : v <= 0 ? 0 : Math.max(1, 1 + 10 * (Math.log10(v) + 6)));
+  function fromSlider(name, position) {
+    if (name !== "noise" || position <= 0) return position;
+    return Number((10 ** (-6 + (position - 1) / 10)).toPrecision(3));
+  }
+
+  function toSlider(name, value) {
+    if (name !== "noise" || value <= 0) return value;
+    return Math.max(1, 1 + 10 * (Math.log10(value) + 6));
+  }
 
   function set(name, value) {
     $(name).value = value;
@@ -56,7 +63,8 @@
       $("status").textContent = "";
     } catch (error) {
       if (!(error instanceof RangeError || error instanceof L0.ConvergenceError)) throw error;
-      $("status").textContent = problems || `The solver did not converge here: ${error.message}. Change a parameter a little.`;
+      $("status").textContent = problems ||
+        `The solver did not converge here: ${error.message}. Change a parameter a little.`;
     }
     document.body.classList.toggle("refused", !page.theory);
     if (page.theory) {
@@ -71,7 +79,8 @@
   function verticals({ transition, spinodals, freezing, instability }) {
     const found = [
       [transition?.T, "transition", "T_c"], [spinodals.planted, "spinodal", "spinodal"],
-      [spinodals.cooling, "spinodal", "spinodal"], [instability?.T, "instability", "AT"], [freezing?.T, "freezing", "s = 0"],
+      [spinodals.cooling, "spinodal", "spinodal"], [instability?.T, "instability", "AT"],
+      [freezing?.T, "freezing", "s = 0"],
     ];
     return found.filter(([T]) => T > 0).map(([x, style, label]) => ({ x, style, label }));
   }
@@ -85,7 +94,8 @@
       return [{ points: pick(marks.freezing ? [...shown, marks.freezing] : shown), style: "equilibrium" }];
     }
     const lines = [
-      { points: pick(theory.cooled.states), style: "cooled" }, { points: pick(theory.planted.states), style: "planted" },
+      { points: pick(theory.cooled.states), style: "cooled" },
+      { points: pick(theory.planted.states), style: "planted" },
       ...theory.unstable.map((states) => ({ points: pick(states), style: "unstable" })),
     ];
     const { transition } = marks;
@@ -109,7 +119,10 @@
   function draw() {
     if (!page.theory) return;
     const x = range();
-    const panels = [["eps", "distortion ε = E/M"], ["mse", page.problem.rhoHat ? "mean squared error per column" : "‖x‖² per column"], ["s", "entropy s per column (nats)"]];
+    const panels = [
+      ["eps", "distortion ε = E/M"], ["s", "entropy s per column (nats)"],
+      ["mse", page.problem.rhoHat ? "mean squared error per column" : "‖x‖² per column"],
+    ];
     for (const [name, label] of panels) {
       const lines = branchLines(name);
       const values = lines.flatMap((line) => line.points.filter(([T]) => T >= x.min && T <= x.max).map(([, v]) => v));
@@ -121,18 +134,26 @@
   }
 
   function drawDiagram() {
-    diagram ??= Array.from({ length: 41 }, (_, i) => i / 40).map((r) => ({ r, amp: L0.ampLimit(r), l1: L0.l1Limit(r) }));
+    const grid = Array.from({ length: 41 }, (_, i) => i / 40);
+    diagram ??= grid.map((r) => ({ r, amp: L0.ampLimit(r), l1: L0.l1Limit(r) })); // it never changes
     const line = (name) => diagram.map((d) => [d.r, d[name]]), { alpha, rhoHat } = page.problem;
+    const side = rhoHat > 0.6 ? -0.03 : 0.03; // of the mark, on which its text has room
     const axis = (label) => ({ min: 0, max: 1, label });
     L0.drawPlot($("phase-plot"), {
       title: "Least α for recovery without noise, against ρ̂, with the current problem marked",
       x: axis("planted fraction ρ̂"), y: axis("measurements per column α"), height: 340,
-      areas: [{ points: [[0, 0], [1, 0], [1, 1]], style: "impossible" }, { points: [[0, 1], ...line("l1")], style: "easy" }],
-      lines: [{ points: line("l1"), style: "l1" }, { points: line("amp"), style: "amp" }, { points: [[0, 0], [1, 1]], style: "l0" }],
+      areas: [
+        { points: [[0, 0], [1, 0], [1, 1]], style: "impossible" },
+        { points: [[0, 1], ...line("l1")], style: "easy" },
+      ],
+      lines: [
+        { points: line("l1"), style: "l1" }, { points: line("amp"), style: "amp" },
+        { points: [[0, 0], [1, 1]], style: "l0" },
+      ],
       marks: [{ points: [[rhoHat, alpha]], style: "here" }],
       texts: [
         { x: 0.72, y: 0.3, text: "no method succeeds" }, { x: 0.2, y: 0.88, text: "l1 succeeds" },
-        { x: rhoHat + (rhoHat > 0.6 ? -0.03 : 0.03), y: alpha, text: "you are here", style: "here-text", anchor: rhoHat > 0.6 ? "end" : "start" },
+        { x: rhoHat + side, y: alpha, text: "you are here", style: "here-text", anchor: side < 0 ? "end" : "start" },
       ],
     });
   }
@@ -154,7 +175,7 @@
     const limits = { amp: L0.ampLimit(problem.rhoHat), l1: L0.l1Limit(problem.rhoHat) };
     page.limits = limits;
     $("methods").replaceChildren(...L0.advise(theory, marks, limits).map(({ method, verdict, text }) => {
-      const item = document.createElement("li"), name = document.createElement("strong"), word = document.createElement("span");
+      const [item, name, word] = ["li", "strong", "span"].map((tag) => document.createElement(tag));
       [name.textContent, word.textContent] = [method, verdict];
       word.className = `verdict ${verdict.replaceAll(" ", "-")}`;
       item.append(name, " ", word, document.createElement("br"), text);
@@ -184,25 +205,35 @@
 
   function onsetText({ onset, trapped }, rhoHat) {
     if (onset === null) return "At this α and ρ̂ there is no metastable state for any ρ between ρ̂ and α.";
-    const first = onset === rhoHat ? "there is a metastable state for every ρ above ρ̂" : `there is no metastable state for ρ < ${onset.toFixed(3)}`;
-    const second = trapped === null ? "annealing leaves it at a spinodal above T = 0 for every ρ" : `annealing stays in it down to T = 0 for ρ > ${trapped.toFixed(3)}`;
+    const first = onset === rhoHat
+      ? "there is a metastable state for every ρ above ρ̂"
+      : `there is no metastable state for ρ < ${onset.toFixed(3)}`;
+    const second = trapped === null
+      ? "annealing leaves it at a spinodal above T = 0 for every ρ"
+      : `annealing stays in it down to T = 0 for ρ > ${trapped.toFixed(3)}`;
     return `At this α and ρ̂ ${first}, and ${second}.`;
   }
 
   function showTables() {
     const { theory, marks } = page, { transition, spinodals, freezing, instability } = marks;
+    const stays = spinodals.cooling === null && !theory.single;
+    const end = stays ? "none, it continues to T = 0" : format(spinodals.cooling);
+    const below = theory.cooled.segment.coldEnd === "zero" ? `below ${format(1e-11 * theory.m.P)}` : "none";
+    const frozen = freezing ? `${format(freezing.T)}, at ε = ${format(freezing.eps)}` : below;
     $("landmarks").replaceChildren(
       row(["Transition T_c, where both branches have the same weight", format(transition?.T)]),
       row(["Planted branch ends on heating (spinodal)", format(spinodals.planted)]),
-      row(["Cooled branch ends on cooling (spinodal)", theory.single ? "none" : spinodals.cooling === null ? "none, it continues to T = 0" : format(spinodals.cooling)]),
-      row(["Cooled branch freezes, s = 0", freezing ? `${format(freezing.T)}, at ε = ${format(freezing.eps)}` : theory.cooled.segment.coldEnd === "zero" ? `below ${format(1e-11 * theory.m.P)}` : "none"]),
+      row(["Cooled branch ends on cooling (spinodal)", end]),
+      row(["Cooled branch freezes, s = 0", frozen]),
       row(["Replica symmetry is unstable below (AT line)", format(instability?.T)]),
     );
     const { min, max } = range(), rows = [];
     for (let n = Math.floor(Math.log10(max)); 10 ** n >= min; n--) {
       for (const name of theory.single ? ["equilibrium"] : ["cooled", "planted"]) {
         const state = theory.at(10 ** n, name);
-        if (state) rows.push(row([format(10 ** n), name, format(state.eps), format(state.mse), state.s.toFixed(4).replace("-", "−"), state.at < 1 ? "yes" : "no"]));
+        if (!state) continue;
+        const entropy = state.s.toFixed(4).replace("-", "−"), stable = state.at < 1 ? "yes" : "no";
+        rows.push(row([format(10 ** n), name, format(state.eps), format(state.mse), entropy, stable]));
       }
     }
     $("numbers").replaceChildren(...rows);
@@ -219,18 +250,32 @@
       requestAnimationFrame(() => { waiting = false; update(); });
     };
     for (const name of NAMES) {
-      $(`${name}-slider`).addEventListener("input", (event) => { set(name, fromSlider(name, Number(event.target.value))); later(); });
-      $(name).addEventListener("input", () => { if ($(name).value !== "") $(`${name}-slider`).value = toSlider(name, Number($(name).value)); later(); });
+      const slider = $(`${name}-slider`), number = $(name);
+      slider.addEventListener("input", () => { set(name, fromSlider(name, Number(slider.value))); later(); });
+      number.addEventListener("input", () => {
+        if (number.value !== "") slider.value = toSlider(name, Number(number.value));
+        slider.setAttribute("aria-valuetext", number.value);
+        later();
+      });
     }
     for (const button of document.querySelectorAll("[data-preset]")) {
-      button.addEventListener("click", () => { PRESETS[button.dataset.preset].forEach((v, i) => set(NAMES[i], v)); update(); });
+      button.addEventListener("click", () => {
+        PRESETS[button.dataset.preset].forEach((value, i) => set(NAMES[i], value));
+        update();
+      });
     }
     $("export").addEventListener("click", () => {
       const { A, y, xhat, planted, k, seed } = L0.live.instance();
-      $("instance").value = JSON.stringify({ seed, n_nonzero: k, planted, xhat: [...xhat], y, A: A.map((r) => [...r]) });
+      const rows = A.map((row) => [...row]);
+      $("instance").value = JSON.stringify({ seed, n_nonzero: k, planted, xhat: [...xhat], y, A: rows });
     });
     let width = 0;
-    new ResizeObserver(() => { if (document.body.clientWidth !== width) { width = document.body.clientWidth; draw(); L0.live.draw(); } }).observe(document.body);
+    new ResizeObserver(() => { // plots are drawn for the width of the page, so that text keeps its size
+      if (document.body.clientWidth === width) return;
+      width = document.body.clientWidth;
+      draw();
+      L0.live.draw();
+    }).observe(document.body);
     L0.live.begin(page);
     update();
   }

@@ -44,47 +44,54 @@
 
   // Draw into `svg`: lines [{points, style}], verticals [{x, style, label}], marks [{points, style}],
   // areas [{points, style}] and texts [{x, y, text}]. Values below the y axis are drawn on its lower edge.
-  function drawPlot(svg, { x, y, lines = [], verticals = [], marks = [], areas = [], texts = [], title, height = 260 }) {
+  function drawPlot(svg, plot) {
+    const { x, y, lines, verticals = [], marks = [], areas = [], texts = [], title, height = 260 } = plot;
     const width = Math.max(240, svg.parentElement.clientWidth);
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("height", height);
     const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
     const scale = (axis, from, to) => (v) => {
-      const f = axis.log ? Math.log(v / axis.min) / Math.log(axis.max / axis.min) : (v - axis.min) / (axis.max - axis.min);
+      const part = (u, low, high) => (u - low) / (high - low);
+      const f = axis.log ? part(...[v, axis.min, axis.max].map(Math.log)) : part(v, axis.min, axis.max);
       return from + (to - from) * Math.min(Math.max(f, -0.5), 1.5);
     };
     const px = scale(x, MARGIN.left, right), py = scale(y, bottom, MARGIN.top);
     element(svg, "title", {}, title);
+    const write = (style, x, y, anchor, text, more = {}) =>
+      element(svg, "text", { class: style, x, y, "text-anchor": anchor, ...more }, text);
     for (const v of ticksOf(x, width > 420 ? 7 : 5)) {
       element(svg, "line", { class: "grid", x1: px(v), x2: px(v), y1: MARGIN.top, y2: bottom });
-      element(svg, "text", { class: "tick", x: px(v), y: bottom + 16, "text-anchor": "middle" }, tickLabel(v, x.log));
+      write("tick", px(v), bottom + 16, "middle", tickLabel(v, x.log));
     }
     for (const v of ticksOf(y, 6)) {
       element(svg, "line", { class: v === 0 ? "zero" : "grid", x1: MARGIN.left, x2: right, y1: py(v), y2: py(v) });
-      element(svg, "text", { class: "tick", x: MARGIN.left - 6, y: py(v) + 4, "text-anchor": "end" }, tickLabel(v, y.log));
+      write("tick", MARGIN.left - 6, py(v) + 4, "end", tickLabel(v, y.log));
     }
-    element(svg, "text", { class: "label", x: (MARGIN.left + right) / 2, y: height - 6, "text-anchor": "middle" }, x.label);
+    write("label", (MARGIN.left + right) / 2, height - 6, "middle", x.label);
     const middle = (MARGIN.top + bottom) / 2;
-    element(svg, "text", { class: "label", x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, y.label);
+    write("label", 14, middle, "middle", y.label, { transform: `rotate(-90 14 ${middle})` });
     const id = `clip-${svg.id}`;
     const clip = element(element(svg, "defs"), "clipPath", { id });
-    element(clip, "rect", { x: MARGIN.left, y: MARGIN.top, width: right - MARGIN.left, height: bottom - MARGIN.top });
+    const frame = { x: MARGIN.left, y: MARGIN.top, width: right - MARGIN.left, height: bottom - MARGIN.top };
+    element(clip, "rect", frame);
     const inside = element(svg, "g", { "clip-path": `url(#${id})` });
     const place = (points) => points.map(([a, b]) => `${px(a).toFixed(1)},${py(b).toFixed(1)}`);
-    for (const { points, style } of areas) element(inside, "polygon", { class: style, points: place(points).join(" ") });
-    for (const { points, style } of lines) element(inside, "polyline", { class: `curve ${style}`, points: place(points).join(" ") });
+    const draw = (name, style, points) => element(inside, name, { class: style, points: place(points).join(" ") });
+    for (const { points, style } of areas) draw("polygon", style, points);
+    for (const { points, style } of lines) draw("polyline", `curve ${style}`, points);
     drawVerticals(svg, verticals.filter((v) => v.x > x.min && v.x < x.max), px, bottom);
     const edge = (v) => Math.min(py(v > 0 || !y.log ? v : y.min), bottom);
     for (const { points, style } of marks) {
       for (const [a, b] of points) drawMark(svg, style, px(a), edge(b));
     }
-    for (const t of texts) element(svg, "text", { class: t.style ?? "note", x: px(t.x), y: py(t.y), "text-anchor": t.anchor ?? "middle" }, t.text);
-    element(svg, "rect", { class: "frame", x: MARGIN.left, y: MARGIN.top, width: right - MARGIN.left, height: bottom - MARGIN.top });
+    for (const { x, y, text, style = "note", anchor = "middle" } of texts) write(style, px(x), py(y), anchor, text);
+    element(svg, "rect", { class: "frame", ...frame });
   }
 
   function drawMark(svg, style, x, y) {
-    if (style === "heated") element(svg, "path", { class: "mark heated", d: `M${x - 4},${y + 3.5}L${x + 4},${y + 3.5}L${x},${y - 4}Z` });
+    const triangle = `M${x - 4},${y + 3.5}L${x + 4},${y + 3.5}L${x},${y - 4}Z`;
+    if (style === "heated") element(svg, "path", { class: "mark heated", d: triangle });
     else element(svg, "circle", { class: `mark ${style}`, cx: x, cy: y, r: style === "here" ? 7 : 3.2 });
   }
 

@@ -39,7 +39,7 @@
       const c = L0.channelAt(m, delta, a, lam);
       lam = c.lam;
       const f0 = Math.log(c.deltaRhs) - x, f1 = Math.log(c.dRhs) - logD;
-      if (Math.max(Math.abs(f0), Math.abs(f1)) <= 1e-11) return observe(c, t, d);
+      if (Math.max(Math.abs(f0), Math.abs(f1)) <= 1e-10) return observe(c, t, d);
       const slope = -a * d; // ∂log a/∂log D
       const j00 = c.deltaGradient[0] / c.deltaRhs - 1, j01 = (c.deltaGradient[1] * slope) / c.deltaRhs;
       const j10 = c.dGradient[0] / c.dRhs, j11 = (c.dGradient[1] * slope) / c.dRhs - 1;

@@ -71,13 +71,16 @@
       if (segment.coldEnd !== "spinodal") this.#followTo(L0.T_COLD / 2);
     }
 
-    // Add states at fixed T until t is less than a factor 2.5 away. A branch that reaches T = 0 at a
-    // finite a has hardly any points of the curve at small T.
+    // Add states at fixed T until t is close. A branch that reaches T = 0 at a finite a has hardly any
+    // points of the curve at small T, and most of the others change little there.
     #followTo(t) {
       const { m, states } = this;
-      while (states.length && states.at(-1).T / m.P > 2.5 * t) {
-        const now = states.at(-1), before = states.at(-2) ?? now, next = now.T / m.P / 2;
-        const rate = before === now ? 0 : Math.LN2 / Math.log(before.T / now.T);
+      for (;;) {
+        const now = states.at(-1), before = states.at(-2) ?? now;
+        const ratio = now && now.T / m.P > 1e-3 ? 1.4 : 2;
+        if (!now || now.T / m.P < 1.25 * ratio * t) return;
+        const next = now.T / m.P / ratio;
+        const rate = before === now ? 0 : Math.log(ratio) / Math.log(before.T / now.T);
         const guess = (k) => now[k] + rate * (now[k] - before[k]);
         const state = L0.newton(m, next, guess("x"), guess("logD")) ?? L0.newton(m, next, now.x, now.logD);
         if (!state) throw new L0.ConvergenceError(`a branch could not be followed to T = ${next} P`);
