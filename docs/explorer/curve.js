@@ -179,13 +179,18 @@
     return null;
   }
 
-  // All segments with T > 0, from the high-temperature end to the planted end.
-  function allSegments(m) {
+  // The part of the curve that is joined to high temperatures, and whether it reaches T_COLD.
+  function hotCurve(m) {
     const [delta, d] = L0.infiniteTemperature(m);
     const points = trace(m, [Math.log(delta), -Math.log(T_HOT * m.s0 + d)], UP);
+    return { points, arrives: points.at(-1).logA > -Math.log(m.s0 * T_COLD) };
+  }
+
+  // All segments with T > 0, from the high-temperature end to the planted end.
+  function allSegments(m) {
+    const { points, arrives } = hotCurve(m), cold = -Math.log(m.s0 * T_COLD);
     const segments = split(m, points, "open");
-    const cold = -Math.log(m.s0 * T_COLD);
-    if (!m.planted || points.at(-1).logA > cold) return segments;
+    if (!m.planted || arrives) return segments;
     // The planted branch may be a separate curve, not joined to the hot one even below T = 0.
     const known = [...points], separate = [];
     for (let logA = cold - 0.5; logA > points[0].logA; logA -= 1) {
@@ -210,5 +215,5 @@
     return [...segments, ...separate.sort((a, b) => lowest(b) - lowest(a))];
   }
 
-  Object.assign(L0, { T_COLD, T_HOT, allSegments, zeroBetween, rootBetween });
+  Object.assign(L0, { T_COLD, allSegments, hotCurve, zeroBetween, rootBetween });
 }

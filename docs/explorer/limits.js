@@ -71,24 +71,43 @@
     return null; // α is too close to a threshold
   }
 
+  // The largest slope d log T/ds of the hot curve, from the parabola through the steepest point and its
+  // neighbours: two spinodals appear where it becomes positive.
+  function steepest(points) {
+    const value = (p) => p.slope / p.t;
+    const i = points.reduce((best, p, i) => (value(p) > value(points[best]) ? i : best), 1);
+    if (i === points.length - 1) return value(points[i]);
+    const [l, c, r] = [points[i - 1], points[i], points[i + 1]];
+    const back = -Math.hypot(c.x - l.x, c.logA - l.logA), ahead = Math.hypot(r.x - c.x, r.logA - c.logA);
+    const [u, v] = [(value(l) - value(c)) / back, (value(r) - value(c)) / ahead];
+    const bend = (v - u) / (ahead - back), slope = u - bend * back;
+    return value(c) + (bend < 0 ? -(slope ** 2) / (4 * bend) : 0);
+  }
+
+  // Of the branch that slow cooling follows without noise: 0 if it reaches the planted state without a
+  // metastable state beside it, 1 if it ends at a spinodal above T = 0, 2 if it continues to T = 0.
+  function kindOfCooling(alpha, rho, rhoHat) {
+    const m = L0.makeModel({ alpha, rho, rhoHat, noise: 0 }), { points, arrives } = L0.hotCurve(m);
+    if (arrives && points.every((p) => p.t > 0) && steepest(points) <= 0) return 0;
+    const i = points.findIndex((p, i) => i > 0 && points[i - 1].slope < 0 && p.slope >= 0);
+    if (i < 0) return points.at(-1).t < 0 ? 2 : 1;
+    return L0.zeroBetween(m, points[i - 1], points[i], (p) => p.slope).t < 0 ? 2 : 1;
+  }
+
   // Without noise: two branches coexist for ρ above `onset`, and the cooled one reaches T = 0 for ρ
-  // above `trapped`. A generator, because it takes about a second: it yields between solutions.
+  // above `trapped`, to 1e-4. A generator, because it takes up to a second: it yields between solutions.
   function* metastability(alpha, rhoHat) {
-    const kind = (rho) => { // 0: one branch; 1: the cooled branch ends above T = 0; 2: it does not
-      const stable = L0.allSegments(L0.makeModel({ alpha, rho, rhoHat, noise: 0 })).filter((s) => s.stable);
-      return stable.length === 1 ? 0 : stable[0].tLow > 0 ? 1 : 2;
-    };
     const span = alpha - rhoHat;
     function* firstRho(least) {
       let [low, high] = [rhoHat + 1e-3 * span, alpha - 1e-3 * span];
-      if (kind(high) < least) return null;
-      if (kind(low) >= least) return rhoHat;
+      if (kindOfCooling(alpha, high, rhoHat) < least) return null;
+      if (kindOfCooling(alpha, low, rhoHat) >= least) return rhoHat;
       while (high - low > 2e-4) {
         yield;
         const middle = 0.5 * (low + high);
-        if (kind(middle) >= least) high = middle; else low = middle;
+        if (kindOfCooling(alpha, middle, rhoHat) >= least) high = middle; else low = middle;
       }
-      return high;
+      return 0.5 * (low + high);
     }
     return { onset: yield* firstRho(1), trapped: yield* firstRho(2) };
   }

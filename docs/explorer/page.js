@@ -233,7 +233,7 @@
         const state = theory.at(10 ** n, name);
         if (!state) continue;
         const entropy = state.s.toFixed(4).replace("-", "−"), stable = state.at < 1 ? "yes" : "no";
-        rows.push(row([format(10 ** n), name, format(state.eps), format(state.mse), entropy, stable]));
+        rows.push(row([L0.show(10 ** n, 1), name, format(state.eps), format(state.mse), entropy, stable]));
       }
     }
     $("numbers").replaceChildren(...rows);

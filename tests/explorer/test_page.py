@@ -10,7 +10,7 @@ PRESETS = ("easy", "fewer", "hard", "noisy", "noise")
 MOST_EVALUATIONS = 2500  # of the scalar channel: about 0.1 ms each
 ENTIRELY_IN_VIEW = """() => [...document.querySelectorAll("body *")].filter((node) => {
   const box = node.getBoundingClientRect();
-  return box.width && !node.closest(".scroll, .skip, clipPath, defs") && box.right > innerWidth + 1;
+  return box.width && !node.closest(".scroll, .skip, [clip-path], defs") && box.right > innerWidth + 1;
 }).map((node) => node.outerHTML.slice(0, 80))"""
 CONTRAST = """([one, other]) => {
   const light = (colour) => {
@@ -81,7 +81,7 @@ def test_presets_show_what_exists(page):
 def test_an_update_is_quick(page, record_property):
     """The work of an update is bounded; its time depends on the machine and is only reported."""
     page.evaluate(
-        "{ const f = L0.channelAt; L0.calls = 0; L0.channelAt = (...a) => { L0.calls++; return f(...a); }; }"
+        "() => { const f = L0.channelAt; L0.channelAt = (...a) => { L0.calls++; return f(...a); }; }"
     )
     times = []
     for preset in PRESETS * 4:
