@@ -86,14 +86,14 @@
   }
 
   // Follow F = 0 from `start` until the curve leaves the range of temperatures.
-  function trace(m, start, direction) {
+  function trace(m, start, direction, longest = STEP) {
     const coldA = -Math.log(m.s0 * T_COLD), hotA = -Math.log(m.s0 * T_HOT);
     const top = Math.log(L0.infiniteTemperature(m)[0]) + 8;
     let first = correct(m, start, UP);
     if (!first) throw new L0.ConvergenceError(`found no point of the curve near log (Δ, a) = ${start}`);
     first = evaluate(m, first.x, first.logA, direction, first.c.lam);
     const points = [first];
-    let step = STEP;
+    let step = longest;
     while (points.length < MAX_POINTS) {
       const last = points.at(-1), along = last.tangent;
       const guess = [last.x + step * along[0], last.logA + step * along[1]];
@@ -106,7 +106,7 @@
         continue;
       }
       points.push(point);
-      if (bend < 0.01) step = Math.min(2 * step, STEP);
+      if (bend < 0.01) step = Math.min(2 * step, longest);
       const back = Math.hypot(point.x - first.x, point.logA - first.logA);
       if (points.length > 10 && back < 0.5 * step) return [...points, first]; // the curve is closed
       if (point.logA > coldA || point.logA < hotA - 1 || point.x > top) return points;
@@ -180,9 +180,9 @@
   }
 
   // The part of the curve that is joined to high temperatures, and whether it reaches T_COLD.
-  function hotCurve(m) {
+  function hotCurve(m, longest = STEP) {
     const [delta, d] = L0.infiniteTemperature(m);
-    const points = trace(m, [Math.log(delta), -Math.log(T_HOT * m.s0 + d)], UP);
+    const points = trace(m, [Math.log(delta), -Math.log(T_HOT * m.s0 + d)], UP, longest);
     return { points, arrives: points.at(-1).logA > -Math.log(m.s0 * T_COLD) };
   }
 

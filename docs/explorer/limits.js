@@ -87,7 +87,7 @@
   // Of the branch that slow cooling follows without noise: 0 if it reaches the planted state without a
   // metastable state beside it, 1 if it ends at a spinodal above T = 0, 2 if it continues to T = 0.
   function kindOfCooling(alpha, rho, rhoHat) {
-    const m = L0.makeModel({ alpha, rho, rhoHat, noise: 0 }), { points, arrives } = L0.hotCurve(m);
+    const m = L0.makeModel({ alpha, rho, rhoHat, noise: 0 }), { points, arrives } = L0.hotCurve(m, 0.2);
     if (arrives && points.every((p) => p.t > 0) && steepest(points) <= 0) return 0;
     const i = points.findIndex((p, i) => i > 0 && points[i - 1].slope < 0 && p.slope >= 0);
     if (i < 0) return points.at(-1).t < 0 ? 2 : 1;

@@ -46,20 +46,19 @@
 
   // ---- solving and drawing
   function update() {
-    const problem = read(), problems = complaint(problem);
+    const begin = performance.now(), problem = read(), problems = complaint(problem);
     page.problem = problem;
     page.theory = null;
     search++;
     try {
       if (problems) throw new RangeError(problems);
-      const begin = performance.now(), theory = new L0.Theory(problem);
+      const theory = new L0.Theory(problem);
       page.marks = {
         spinodals: theory.spinodals(), transition: theory.transition(),
         freezing: theory.freezing(), instability: theory.instability(),
       };
       page.theory = theory;
       page.verticals = verticals(page.marks);
-      page.milliseconds = performance.now() - begin;
       $("status").textContent = "";
     } catch (error) {
       if (!(error instanceof RangeError || error instanceof L0.ConvergenceError)) throw error;
@@ -74,6 +73,7 @@
       showTables();
     }
     L0.live.reset();
+    page.milliseconds = performance.now() - begin;
   }
 
   function verticals({ transition, spinodals, freezing, instability }) {

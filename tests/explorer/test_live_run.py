@@ -91,7 +91,9 @@ def test_the_message_says_what_happened(open_page, problem, seed, verdict):
     assert planted < 1e-20, "the planted columns represent y"
     page.select_option("#tau", "5")
     page.click("#cool")
-    page.wait_for_function("!['', undefined].includes(document.querySelector('#live-result').dataset.kind)")
+    page.wait_for_function(
+        "!['', undefined].includes(document.querySelector('#live-result').dataset.kind)"
+    )
     result = page.locator("#live-result")
     assert result.get_attribute("data-kind") == verdict
     assert result.inner_text().lower().startswith(verdict)
