@@ -52,12 +52,15 @@
   function ampLimit(rhoHat) {
     if (rhoHat <= 0 || rhoHat >= 1) return rhoHat;
     const ratio = (y) => mmse(Math.exp(y), rhoHat) / Math.exp(y);
-    let best = -28, step = 0.5;
-    for (let y = -28; y <= 10; y += step) if (ratio(y) > ratio(best)) best = y;
-    for (; step > 1e-5; step /= 2) { // the ratio is smooth: climb with a shrinking step
-      for (const y of [best - step, best + step]) if (ratio(y) > ratio(best)) best = y;
+    let best = -28, most = 0, step = 0.5;
+    const attempt = (y) => { const value = ratio(y); if (value > most) [best, most] = [y, value]; };
+    for (let y = -28; y <= 10; y += step) attempt(y);
+    for (; step > 1e-4; step /= 2) { // the ratio is smooth: climb with a shrinking step
+      const middle = best;
+      attempt(middle - step);
+      attempt(middle + step);
     }
-    return Math.max(rhoHat, ratio(best));
+    return Math.max(rhoHat, most);
   }
 
   // The mean squared error that Bayes-optimal message passing reaches from an uninformed start.

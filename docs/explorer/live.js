@@ -98,11 +98,13 @@
 
   async function hold(sample) {
     const T = Number($("temperature").value), random = new L0.Random(sample.seed, 5);
+    const sweeps = Number($("sweeps").value);
     if (!(T > 0)) throw new RangeError("The temperature must be a positive number.");
+    if (!(sweeps >= 320)) throw new RangeError("At least 320 sweeps are needed to estimate the error.");
     const chain = new L0.Chain(sample, random.permutation(sample.N).slice(0, sample.k), random);
     const trace = [];
     fixed = [];
-    const result = await play(L0.sampleAt(chain, T, Number($("sweeps").value)), trace);
+    const result = await play(L0.sampleAt(chain, T, sweeps), trace);
     if (!result) return say("Stopped.");
     page.lastFixed = result;
     fixed = [[T, result.mean]];
@@ -112,6 +114,13 @@
       .map(([b, state]) => `${page.theory.single ? "" : `${b} branch `}ε = ${L0.show(state.eps, 4)}`);
     const mean = `ε = ${L0.show(result.mean, 4)} ± ${L0.show(result.error, 2)}`;
     return say(`At T = ${L0.show(T)} the mean is ${mean}. Theory for N → ∞: ${predictions.join(", ")}.`, "end");
+  }
+
+  // Write the instance in a form that Python's json reads.
+  function write({ A, y, xhat, planted, k, seed }) {
+    const rows = A.map((row) => [...row]);
+    $("instance").value = JSON.stringify({ seed, n_nonzero: k, planted, xhat: [...xhat], y, A: rows });
+    say("The instance is in the text field.");
   }
 
   function draw() {
@@ -142,9 +151,10 @@
     $("cool").addEventListener("click", () => start(cool));
     $("heat").addEventListener("click", () => start(heat));
     $("hold").addEventListener("click", () => start(hold));
+    $("export").addEventListener("click", () => start(write));
     $("stop").addEventListener("click", () => { finish(); say("Stopped."); });
     for (const id of ["size", "seed"]) $(id).addEventListener("change", reset);
   }
 
-  L0.live = { begin, draw, reset, instance };
+  L0.live = { begin, draw, reset };
 }

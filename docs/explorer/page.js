@@ -174,7 +174,9 @@
     const { problem, theory, marks } = page;
     const limits = { amp: L0.ampLimit(problem.rhoHat), l1: L0.l1Limit(problem.rhoHat) };
     page.limits = limits;
-    $("methods").replaceChildren(...L0.advise(theory, marks, limits).map(({ method, verdict, text }) => {
+    const rows = L0.advise(theory, marks, limits);
+    $("summary").textContent = rows.map(({ method, verdict }) => `${method}: ${verdict}.`).join(" ");
+    $("methods").replaceChildren(...rows.map(({ method, verdict, text }) => {
       const [item, name, word] = ["li", "strong", "span"].map((tag) => document.createElement(tag));
       [name.textContent, word.textContent] = [method, verdict];
       word.className = `verdict ${verdict.replaceAll(" ", "-")}`;
@@ -264,11 +266,6 @@
         update();
       });
     }
-    $("export").addEventListener("click", () => {
-      const { A, y, xhat, planted, k, seed } = L0.live.instance();
-      const rows = A.map((row) => [...row]);
-      $("instance").value = JSON.stringify({ seed, n_nonzero: k, planted, xhat: [...xhat], y, A: rows });
-    });
     let width = 0;
     new ResizeObserver(() => { // plots are drawn for the width of the page, so that text keeps its size
       if (document.body.clientWidth === width) return;

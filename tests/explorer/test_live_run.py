@@ -25,6 +25,7 @@ def exported(page):
     """Return the instance as the page writes it for Python."""
     page.locator("summary", has_text="Hold one temperature").click()
     page.click("#export")
+    page.wait_for_function("document.querySelector('#instance').value")
     instance = json.loads(page.input_value("#instance"))
     return {key: np.array(value) for key, value in instance.items()}
 
@@ -91,9 +92,7 @@ def test_the_message_says_what_happened(open_page, problem, seed, verdict):
     assert planted < 1e-20, "the planted columns represent y"
     page.select_option("#tau", "5")
     page.click("#cool")
-    page.wait_for_function(
-        "!['', undefined].includes(document.querySelector('#live-result').dataset.kind)"
-    )
+    page.wait_for_function("document.querySelector('#live-result').dataset.kind")
     result = page.locator("#live-result")
     assert result.get_attribute("data-kind") == verdict
     assert result.inner_text().lower().startswith(verdict)
@@ -130,3 +129,9 @@ def test_a_run_can_be_stopped_and_impossible_sizes_are_refused(open_page):
     page.select_option("#size", "20")
     page.click("#cool")
     assert "cannot be annealed" in page.inner_text("#live-result")
+    page.locator("summary", has_text="Hold one temperature").click()
+    for name, value, words in (("sweeps", "10", "At least 320"), ("temperature", "0", "positive")):
+        page.select_option("#size", "100")
+        page.fill(f"#{name}", value)
+        page.click("#hold")
+        assert words in page.inner_text("#live-result")

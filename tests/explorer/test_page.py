@@ -9,8 +9,8 @@ CURVES = ("eps", "mse", "s")
 PRESETS = ("easy", "fewer", "hard", "noisy", "noise")
 MOST_EVALUATIONS = 2500  # of the scalar channel: about 0.1 ms each
 ENTIRELY_IN_VIEW = """() => [...document.querySelectorAll("body *")].filter((node) => {
-  const box = node.getBoundingClientRect();
-  return box.width && !node.closest(".scroll, .skip, [clip-path], defs") && box.right > innerWidth + 1;
+  const box = node.getBoundingClientRect(), apart = ".scroll, .skip, .unseen, [clip-path], defs";
+  return box.width && !node.closest(apart) && box.right > innerWidth + 1;
 }).map((node) => node.outerHTML.slice(0, 80))"""
 CONTRAST = """([one, other]) => {
   const light = (colour) => {
@@ -25,8 +25,8 @@ CONTRAST = """([one, other]) => {
 
 def curves(page):
     """Return the lines of the three plots."""
-    code = "(name) => [...document.querySelectorAll(`#${name}-plot polyline`)].map((n) => n.getAttribute('points'))"
-    return [page.evaluate(code, name) for name in CURVES]
+    code = "(lines) => lines.map((line) => line.getAttribute('points'))"
+    return [page.eval_on_selector_all(f"#{name}-plot polyline", code) for name in CURVES]
 
 
 def settle(page):
@@ -134,7 +134,7 @@ def test_controls_have_names_and_pictures_have_words(page):
         assert len(picture.locator("title").first.text_content()) > 20
         described = picture.get_attribute("aria-describedby")
         assert page.locator(f"#{described}").text_content().strip()
-    for live in ("methods", "live-result"):
+    for live in ("summary", "onset", "live-result"):
         assert page.get_attribute(f"#{live}", "aria-live") == "polite"
 
 
