@@ -18,6 +18,7 @@ PROBLEMS = (
     (0.75, 0.4, 0.5, 0.0),  # a support that is too small
     (0.435, 0.322, 0.451, 0.0),  # fewer measurements than planted columns
     (0.75, 0.65, 0.5, 1e-5),  # the hard case with noise
+    (0.352, 0.297, 0.199, 1e-5),  # noise, and a planted branch on a curve of its own
     (0.75, 0.6, 0.3, 0.01),  # noise, one branch
     (0.9, 0.1, 0.05, 1e-4),  # sparse, with noise
     (0.5, 0.4, 0.3, 0.1),  # much noise
