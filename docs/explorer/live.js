@@ -82,7 +82,8 @@
       return [`Trapped: ${ends}. ${counts}`, "trapped"];
     }
     const fit = `with ε = ${L0.show(eps)} the run fits y at least as well as the planted columns (${reached})`;
-    return [`Found: ${fit}. ${counts}`, "found"];
+    const all = hits === sample.planted.length;
+    return [`${all ? "Found" : "Not trapped"}: ${fit}. ${counts}`, all ? "found" : "end"];
   }
 
   async function heat(sample) {
