@@ -24,9 +24,6 @@
 
   const statement = (method, works, text) => ({ method, verdict: works ? "can work" : "cannot work", text });
 
-  const leaves = ({ cooling }) =>
-    `The cooled branch ends at T = ${show(cooling)}; there slow cooling reaches the planted state.`;
-
   function withoutNoise({ problem, single }, { spinodals }, { amp, l1 }) {
     const { alpha, rho, rhoHat } = problem;
     const possible = alpha > rhoHat, fits = rho >= rhoHat, trapped = !single && spinodals.cooling === null;
@@ -37,7 +34,9 @@
     else if (trapped) {
       text = "The cooled branch continues to T = 0: slow cooling stays in it and does not find x̂. " +
         "If ρ is a guess, try a smaller one: it suppresses metastable states.";
-    } else if (!single) text = leaves(spinodals);
+    } else if (!single) {
+      text = `The cooled branch ends at T = ${show(spinodals.cooling)}; there slow cooling reaches the planted state.`;
+    }
     return [
       statement(ANNEALING, possible && fits && !trapped, text),
       evidence(possible),
@@ -57,13 +56,16 @@
   function withNoise(theory, { spinodals, freezing }) {
     const { problem, single } = theory, trapped = !single && spinodals.cooling === null;
     const cold = freezing ?? theory.cooled.states.at(-1);
+    const other = theory.freezing("planted") ?? theory.planted.states.at(-1); // the same, if there is one branch
     const unit = `The answer x = 0 has ${show(problem.rhoHat)}.`;
     let text = `There is one branch only, and no trap. When it is cold its error is ${show(cold.mse)}. ${unit}`;
     if (trapped) {
-      const planted = theory.freezing("planted") ?? theory.planted.states.at(-1);
       text = "The cooled branch continues to T = 0 beside the planted one, and slow cooling stays in it. " +
-        `When it is cold its error is ${show(cold.mse)} instead of ${show(planted.mse)}. ${unit}`;
-    } else if (!single) text = leaves(spinodals);
+        `When it is cold its error is ${show(cold.mse)} instead of ${show(other.mse)}. ${unit}`;
+    } else if (!single) {
+      text = `The cooled branch ends at T = ${show(spinodals.cooling)}; there slow cooling reaches the planted ` +
+        `branch, whose error is ${show(other.mse)} when it is cold. ${unit}`;
+    }
     const error = L0.ampError(problem);
     const passing = error === null
       ? "α is too close to its threshold to compute its error here."
@@ -71,7 +73,7 @@
     return [
       statement("Exact recovery, by any method", false,
         "There is noise. What differs between methods is the mean squared error per column."),
-      statement(ANNEALING, !trapped && cold.mse < problem.rhoHat, text),
+      statement(ANNEALING, !trapped && other.mse < problem.rhoHat, text),
       evidence(problem.alpha > problem.rhoHat),
       statement(MESSAGE_PASSING, error !== null && error < problem.rhoHat, passing),
     ];

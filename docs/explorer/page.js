@@ -78,9 +78,8 @@
 
   function verticals({ transition, spinodals, freezing, instability }) {
     const found = [
-      [transition?.T, "transition", "T_c"], [spinodals.planted, "spinodal", "spinodal"],
-      [spinodals.cooling, "spinodal", "spinodal"], [instability?.T, "instability", "AT"],
-      [freezing?.T, "freezing", "s = 0"],
+      [transition?.T, "transition", "T_c"], [freezing?.T, "freezing", "s = 0"], [instability?.T, "instability", "AT"],
+      [spinodals.planted, "spinodal", "spinodal"], [spinodals.cooling, "spinodal", "spinodal"],
     ];
     return found.filter(([T]) => T > 0).map(([x, style, label]) => ({ x, style, label }));
   }
@@ -227,6 +226,7 @@
       row(["Planted branch ends on heating (spinodal)", format(spinodals.planted)]),
       row(["Cooled branch ends on cooling (spinodal)", end]),
       row(["Cooled branch freezes, s = 0", frozen]),
+      ...(theory.single ? [] : [row(["Planted branch freezes, s = 0", format(theory.freezing("planted")?.T)])]),
       row(["Replica symmetry is unstable below (AT line)", format(instability?.T)]),
     );
     const { min, max } = range(), rows = [];

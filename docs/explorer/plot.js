@@ -95,14 +95,18 @@
     else element(svg, "circle", { class: `mark ${style}`, cx: x, cy: y, r: style === "here" ? 7 : 3.2 });
   }
 
-  // Landmarks as vertical lines; labels that would overlap go to a second row.
+  // Landmarks as vertical lines, the most important first. A label takes the row where it has room; if it
+  // has none, the line's style and the table of landmarks tell what it is.
   function drawVerticals(svg, verticals, px, bottom) {
-    const ends = [-Infinity, -Infinity];
-    for (const { x, style, label } of verticals.sort((a, b) => a.x - b.x)) {
+    const taken = [[], []];
+    for (const { x, style, label } of verticals) {
       element(svg, "line", { class: `landmark ${style}`, x1: px(x), x2: px(x), y1: MARGIN.top, y2: bottom });
-      const half = 3.4 * label.length, row = ends[0] <= px(x) - half ? 0 : 1;
-      element(svg, "text", { class: "tick", x: px(x), y: MARGIN.top - (row ? 18 : 5), "text-anchor": "middle" }, label);
-      ends[row] = px(x) + half;
+      const half = 3.4 * label.length, free = (others) => others.every(([at, h]) => Math.abs(px(x) - at) >= half + h);
+      const row = taken.findIndex(free);
+      if (row < 0) continue;
+      taken[row].push([px(x), half]);
+      const place = { class: "tick", x: px(x), y: MARGIN.top - (row ? 18 : 5), "text-anchor": "middle" };
+      element(svg, "text", place, label);
     }
   }
 
