@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo examples test test-slow bench exam lint format clean
+.PHONY: help demo examples test test-slow test-docs bench exam lint format clean
 help:
 	@echo "make demo       the main job in small: a report with figures in demo/"
 	@echo "make examples   all examples in full, pictures in demo/"
 	@echo "make test       the tests (make test-slow: the long statistical ones)"
+	@echo "make test-docs  the explorer in a real browser; needs an installed Chromium"
 	@echo "make bench      times, as ratios in one run"
 	@echo "make exam       whether stated probabilities are true (benchmarks/certainty/README.md)"
 	@echo "make lint       ruff, mypy and the import graph;  make format  rewrites"
@@ -39,6 +40,14 @@ test: $(VENV)/.installed
 
 test-slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -m slow
+
+# Playwright drives the Chromium of this machine; it downloads none.
+$(VENV)/.browser: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@touch $@
+
+test-docs: $(VENV)/.browser
+	$(BIN)/python -m pytest -m browser tests/explorer
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py
