@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo examples test test-slow bench exam lint format clean
+.PHONY: help demo examples test test-slow bench exam docs lint format clean
 help:
 	@echo "make demo       the main job in small: a report with figures in demo/"
 	@echo "make examples   all examples in full, pictures in demo/"
 	@echo "make test       the tests (make test-slow: the long statistical ones)"
 	@echo "make bench      times, as ratios in one run"
 	@echo "make exam       whether stated probabilities are true (benchmarks/certainty/README.md)"
+	@echo "make docs       the site: docs/_build/html/index.html"
 	@echo "make lint       ruff, mypy and the import graph;  make format  rewrites"
 
 # A virtual environment without its interpreter is no environment: make it again.
@@ -26,6 +27,10 @@ $(VENV)/.installed: pyproject.toml
 	@# two examples read tables of ISLP; the package itself, with PyTorch, is not needed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'ISLP>=0.4,<0.5' \
 	  || echo "ISLP is not installed: the examples on its data will be skipped" >&2
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 demo: $(VENV)/.installed

@@ -152,6 +152,13 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
     replay_ : dict
         The numbers of steps that the fit made, for ``replay``.
 
+    See Also
+    --------
+    subset_path : The best columns of every size.
+    stability : How the choice depends on the rows.
+    evidence_anneal : The sampler behind the probabilities.
+    diagnose : Decide whether to trust the result.
+
     Notes
     -----
     ``sample_weight`` counts repetitions: a row of weight 2 is two rows, and the number of samples

@@ -32,6 +32,11 @@ def overlap(first: ArrayLike, second: ArrayLike) -> Floats:
     first, second : int arrays of shape (..., k)
         Supports, along the last axis; the other axes are broadcast.
 
+    See Also
+    --------
+    AnnealResult : Has samples to compare.
+    temper : Sample supports in equilibrium.
+
     Examples
     --------
     >>> import l0anneal

@@ -23,7 +23,24 @@ Floats = NDArray[np.float64]
 
 
 class RunTooShort(RuntimeError):
-    """The run did not last long enough for its averages and samples to mean anything."""
+    """The run did not last long enough for its averages and samples to mean anything.
+
+    See Also
+    --------
+    temper : Run a replica exchange.
+    TemperResult : Has the ``refusals`` that this exception reports.
+
+    Examples
+    --------
+    >>> from l0anneal import RunTooShort, ensembles, temper
+    >>> instance = ensembles.noise_only(20, 0.5, random_state=1)
+    >>> result = temper(instance.problem, 4, n_sweeps=2, random_state=0)
+    >>> try:
+    ...     result.trajectory
+    ... except RunTooShort:
+    ...     print("no averages")
+    no averages
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -64,6 +81,20 @@ class TemperResult(Result):
     polished : bool
         Whether the run ended with a descent. It is False if there was no time for it; give it as
         ``polish`` to reproduce the result.
+
+    See Also
+    --------
+    temper : Run a replica exchange.
+    RunTooShort : Raised if averages are not reliable.
+    autocorrelation_time : How far apart independent samples are.
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles, temper
+    >>> instance = ensembles.planted(20, 0.8, 0.2, support="fixed", random_state=1)
+    >>> result = temper(instance.problem, sizes=(2, 4), n_sweeps=1000, random_state=0)
+    >>> result.support.size, result.refusals
+    (4, ())
     """
 
     n_sweeps: int
