@@ -53,6 +53,12 @@ bench: $(VENV)/.installed
 exam: $(VENV)/.installed
 	$(BIN)/python benchmarks/certainty exam
 
+docs: $(VENV)/.installed-docs
+	@start=$$(date +%s); $(BIN)/python -m sphinx -b html -W --keep-going -n -q \
+	  -d docs/_build/doctrees docs docs/_build/html \
+	  && $(BIN)/python scripts/check_site.py docs/_build/html \
+	  && echo "docs/_build/html/index.html, in $$(($$(date +%s) - start)) seconds"
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -65,5 +71,6 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
+	rm -rf docs/_build docs/auto_examples docs/code docs/reference/backreferences docs/reference/generated
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -196,7 +196,7 @@ def subset_path(
     y : array of shape (M,) or (M, n_outputs)
         The target, or several of them. The supports of the path are then the same for all outputs: each
         has the smallest sum of squared errors over all of them. Outputs are not scaled, as in
-        scikit-learn's `MultiTaskLasso`, so that one with a large variance counts more; divide them by
+        scikit-learn's ``MultiTaskLasso``, so that one with a large variance counts more; divide them by
         their standard deviations if all are to count alike.
     max_nonzero : int
         The largest number of columns, including those that are always included. The path ends

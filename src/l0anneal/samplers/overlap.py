@@ -25,7 +25,7 @@ Integers = NDArray[np.integer]
 
 
 def overlap(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Return the overlap q = |S ∩ S'| / k of supports with the same number k of columns.
+    """Return the overlap ``q = |S ∩ S'| / k`` of supports with the same number k of columns.
 
     Parameters
     ----------

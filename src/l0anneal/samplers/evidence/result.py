@@ -95,7 +95,7 @@ class EvidenceResult(Result):
     ----------
     support : ndarray of int
         Columns with a posterior probability above one half and, from each further group of
-        correlated columns (|r| > ½) of which at least one is chosen with a probability above one
+        correlated columns (``|r| > ½``) of which at least one is chosen with a probability above one
         half, the likeliest column. At a fixed size, the most probable columns. If an exact
         representation was found, its columns.
     coef : ndarray of shape (N,)

@@ -172,7 +172,7 @@ class PopulationResult(Result):
         )
 
     def overlap_distribution(self) -> xarray.Dataset:
-        """Return P(q), the distribution of the overlap q = |S ∩ S'| / k of two replicas.
+        """Return P(q), the distribution of the overlap ``q = |S ∩ S'| / k`` of two replicas.
 
         The pairs are all pairs of replicas from different families, because relatives are not
         independent; of a population of more than 1000, every n-th replica is compared.

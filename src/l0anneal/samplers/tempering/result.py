@@ -65,7 +65,7 @@ class TemperResult(Result):
     ladder : ndarray of shape (L,)
         Inverse temperatures, ascending.
     weights : ndarray of shape (L, n_sizes)
-        The weights of the sizes: rung a has the distribution P(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
+        The weights of the sizes: rung a has the distribution ``P(S) ∝ exp(−μ_a E(S) + w_{a,|S|})``.
     exchange_rate : ndarray of shape (L − 1,)
         Mean acceptance rate of exchanges between neighbouring rungs.
     barrier : float
@@ -186,8 +186,8 @@ class TemperResult(Result):
         ``distortion_error``, ``autocorrelation``. ``specific_heat`` is M μ² var ε = μ² var E / M, with
         ε the distortion; its ``specific_heat_error`` comes from 20 blocks of sweeps and is 0 where
         only one support was seen. Each observable has its mean and an ``_error``. With several
-        sizes also ``log_g_ratio``: log of G_k(μ) = Σ_{|S|=k} exp(−μ E(S)) minus that of the
-        smallest size, from visits and weights.
+        sizes also ``log_g_ratio``: log of G_k(μ), the sum of exp(−μ E(S)) over the supports of
+        size k, minus that of the smallest size, from visits and weights.
         """
         import xarray as xr
 
@@ -230,7 +230,7 @@ class TemperResult(Result):
         )
 
     def overlap_distribution(self, other: TemperResult) -> xarray.Dataset:
-        """Return P(q), the distribution of the overlap q = |S ∩ S'| / k, at each rung.
+        """Return P(q), the distribution of the overlap ``q = |S ∩ S'| / k``, at each rung.
 
         P(q) is defined for two independent replicas at one temperature. The replicas of one ladder
         exchange places, and supports of one rung at different sweeps may remember each other for
