@@ -1,8 +1,8 @@
 """Draw the pictures of ``how_it_works.md``: ``python docs/pictures.py`` writes them to ``docs/images``.
 
-Everything is computed here, with fixed seeds; it takes about a minute. The colours are those of Okabe and
-Ito,
-which colour-blind readers can tell apart, and every line also has a style or a marker of its own.
+Everything is computed here, with fixed seeds; it takes about a minute. The colours are those of Okabe
+and Ito, which colour-blind readers can tell apart, and every line also has a style or a marker of its
+own.
 """
 
 from itertools import combinations
