@@ -47,6 +47,7 @@ autosummary_filename_map = {  # names that differ from another in their case alo
     "l0anneal.theory.l1.Lasso": "l0anneal.theory.l1.Lasso-class",
     "l0anneal.theory.rsb.Clusters": "l0anneal.theory.rsb.Clusters-class",
 }
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the section "Parameters" has them
 numpydoc_show_class_members = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
