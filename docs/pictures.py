@@ -150,9 +150,7 @@ def draw_trap():
             axes.plot(*trace, marker, ms=4, mfc="none", color=color, label=text)
         axes.axvline(critical, color=GREY, ls=":", lw=1)
         axes.text(critical, 0.96, " $T_c$", color=GREY, transform=axes.get_xaxis_transform())
-        axes.set(
-            xscale="log", yscale="log", xlabel="temperature T", ylabel=label, xlim=(1.5, 7e-7)
-        )
+        axes.set(xscale="log", yscale="log", xlabel="temperature T", ylabel=label, xlim=(1.5, 7e-7))
     panels[0].legend(frameon=False, fontsize=9, loc="lower left")
     figure.suptitle("A hard problem: cooled runs do not cross to the other branch")
     save(figure, "how_trap")
