@@ -66,11 +66,13 @@ class StabilityResult(Record):
     Examples
     --------
     >>> import numpy as np
-    >>> from l0anneal import AnnealedSubsetRegressor, stability
+    >>> from sklearn.linear_model import OrthogonalMatchingPursuit
+    >>> from l0anneal import stability
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((80, 10))
     >>> y = 2 * X[:, 3] + X[:, 7] + rng.standard_normal(80)
-    >>> result = stability(AnnealedSubsetRegressor(2), X, y, n_subsamples=10, random_state=0)
+    >>> model = OrthogonalMatchingPursuit(n_nonzero_coefs=2)
+    >>> result = stability(model, X, y, n_subsamples=10, random_state=0)
     >>> result.frequency[[3, 7]], result.n_rows
     (array([1., 1.]), 40)
     """
