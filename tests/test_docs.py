@@ -10,6 +10,7 @@ import pkgutil
 import re
 import sys
 import tokenize
+import tomllib
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +20,15 @@ import pytest
 import l0anneal
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/guide.md", "docs/bigger.md", "docs/sweeps.md"]
+PAGES = [  # pages with code
+    "README.md",
+    *(
+        path.relative_to(ROOT).as_posix()
+        for pattern in ("*.md", "start/*.md", "howto/*.md")
+        for path in sorted((ROOT / "docs").glob(pattern))
+        if "```python" in path.read_text("utf-8")
+    ),
+]
 MODULES = [
     name
     for _, name, _ in pkgutil.walk_packages(l0anneal.__path__, "l0anneal.")
@@ -206,16 +215,55 @@ def test_a_block_with_the_name_of_a_file_is_written_there(folder):
         shown_as("# answer.py\nx = = 1")
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_of_a_page_lead_somewhere(page):
-    text = (ROOT / page).read_text("utf-8")
-    headings = re.findall(r"^#+ (.*)$", text, re.M)
-    anchors = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
-    for link in re.findall(r"\]\(([^)\s]+)\)", text):
-        if link.startswith("#"):
-            assert link[1:] in anchors, link
-        elif "://" not in link:
-            assert ((ROOT / page).parent / link).exists(), link
+def anchors(text):
+    """Anchors that GitHub and MyST make from the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def broken_links(path):
+    """Links of a Markdown file that lead to no file, or to no heading of a Markdown file."""
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        name, _, anchor = link.partition("#")
+        goal = path.parent / name if name else path
+        if "://" in link or link == "explorer/index.html":  # the site is built without it as well
+            continue
+        if not goal.exists() or (anchor and anchor not in anchors(goal.read_text("utf-8"))):
+            broken.append(link)
+    return broken
+
+
+LINKING = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_of_a_page_lead_somewhere(path):
+    assert broken_links(path) == []
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "other.md").write_text("# A title\n\n## Part 1\n\n```\n# no title\n```\n", "utf-8")
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n[a](other.md#part-1) [b](#page) [c](https://x.org/y#z)\n", "utf-8")
+    assert broken_links(page) == []
+    page.write_text("[a](gone.md) [b](other.md#no-title) [c](#gone) [d](other.md)\n", "utf-8")
+    assert broken_links(page) == ["gone.md", "other.md#no-title", "#gone"]
+
+
+def relative_links(text):
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+
+
+def test_links_of_the_readme_are_absolute_if_the_project_has_an_address():
+    """A package index shows the README without the repository around it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    if project.get("urls"):
+        assert relative_links((ROOT / "README.md").read_text("utf-8")) == []
+    assert relative_links("[a](b.md) ![c](https://d.org/e.png)") == ["b.md"]
 
 
 @pytest.mark.parametrize("name", MODULES)

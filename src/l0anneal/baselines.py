@@ -35,6 +35,12 @@ def omp(problem: SparseProblem, n_nonzero: int) -> Floats:
     ndarray of shape (n_columns,)
         Coefficients.
 
+    See Also
+    --------
+    l0anneal.baselines.l1 : The lasso with k columns.
+    l0anneal.sparse_encode : Exchanges that improve on this pursuit.
+    l0anneal.baselines.refit : Least squares on a support.
+
     Examples
     --------
     >>> from l0anneal import baselines, ensembles
@@ -71,6 +77,12 @@ def l1(problem: SparseProblem, n_nonzero: int) -> Floats:
     -------
     ndarray of shape (n_columns,)
         Coefficients.
+
+    See Also
+    --------
+    l0anneal.baselines.basis_pursuit : The limit without noise.
+    l0anneal.baselines.refit : Least squares on a support.
+    l0anneal.theory.l1.lasso : What theory predicts.
 
     Examples
     --------
@@ -123,6 +135,11 @@ def refit(problem: SparseProblem, coef: Floats) -> Floats:
     ndarray of shape (n_columns,)
         Coefficients.
 
+    See Also
+    --------
+    l0anneal.baselines.omp : Choose columns greedily.
+    l0anneal.baselines.l1 : Choose columns by the lasso.
+
     Examples
     --------
     >>> from l0anneal import baselines, ensembles
@@ -149,6 +166,11 @@ def basis_pursuit(problem: SparseProblem) -> Floats:
     -------
     ndarray of shape (n_columns,)
         Coefficients.
+
+    See Also
+    --------
+    l0anneal.baselines.l1 : The lasso with k columns.
+    l0anneal.theory.l1.reconstruction_limit : Where it recovers the signal.
 
     Examples
     --------
@@ -202,6 +224,11 @@ def bayes_amp(
     -------
     ndarray of shape (n_columns,)
         Coefficients.
+
+    See Also
+    --------
+    l0anneal.evidence_anneal : Needs no knowledge of the signal.
+    l0anneal.theory.bayes.message_passing : What theory predicts.
 
     Examples
     --------

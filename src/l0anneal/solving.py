@@ -66,6 +66,13 @@ def solve(
         A `KickResult` if k was given, and an `EvidenceResult` if not. Both have ``support``,
         ``coef``, ``distortion``, ``summary()`` and ``plot()``, and can be passed to `diagnose`.
 
+    See Also
+    --------
+    kick_search : The search that is used when k is given.
+    evidence_anneal : The sampler that is used when k is not given.
+    diagnose : Decide whether to trust the result.
+    AnnealedSubsetRegressor : The same for scikit-learn.
+
     Examples
     --------
     >>> import numpy as np

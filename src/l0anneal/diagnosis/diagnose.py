@@ -36,6 +36,11 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
     -------
     Diagnosis
 
+    See Also
+    --------
+    Diagnosis : The verdict.
+    stability : How the choice depends on the rows.
+
     Examples
     --------
     >>> from l0anneal import anneal, diagnose, ensembles

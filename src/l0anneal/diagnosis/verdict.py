@@ -56,6 +56,20 @@ class Diagnosis:
         temperature). This is no bound: where replica symmetry is unstable, the minimum lies higher.
     reasons, advice : tuples of str
         The reasons for the verdict, and what to do next.
+
+    See Also
+    --------
+    diagnose : Make a diagnosis.
+    stability : How the choice depends on the rows.
+
+    Examples
+    --------
+    >>> from l0anneal import diagnose, ensembles, kick_search
+    >>> instance = ensembles.noise_only(30, 0.5, random_state=1)
+    >>> result = kick_search(instance.problem, 3, n_kicks=4, n_chains=2, random_state=0)
+    >>> diagnosis = diagnose(result)
+    >>> diagnosis.verdict, diagnosis.undecided
+    ('doubtful', ())
     """
 
     verdict: str

@@ -47,6 +47,12 @@ def choose_size(path: SubsetPath, criterion: str = "evidence") -> int:
     -------
     int
 
+    See Also
+    --------
+    subset_path : Compute a path.
+    AnnealedSubsetRegressor : Path, choice and fit in one.
+    SubsetPathDisplay : Draw the criterion and the choice.
+
     Examples
     --------
     >>> import numpy as np

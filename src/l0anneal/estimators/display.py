@@ -51,6 +51,11 @@ class SubsetPathDisplay:
     chosen_ : int
         The chosen number of columns.
 
+    See Also
+    --------
+    subset_path : Compute a path.
+    choose_size : Choose the number of columns.
+
     Examples
     --------
     >>> import numpy as np

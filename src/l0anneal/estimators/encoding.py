@@ -172,6 +172,12 @@ def sparse_encode(
         False for signals whose search the time limit or Ctrl-C ended. Only returned if
         ``return_finished`` is true.
 
+    See Also
+    --------
+    AnnealedSparseCoder : The same as a transformer.
+    solve : One signal and more time.
+    baselines.omp : Orthogonal matching pursuit.
+
     Examples
     --------
     >>> import numpy as np

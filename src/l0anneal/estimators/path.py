@@ -68,6 +68,23 @@ class SubsetPath(Record):
         `subset_path` together with the seed, they replay a run with a time limit exactly.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
+
+    See Also
+    --------
+    subset_path : Compute a path.
+    choose_size : Choose the number of columns.
+    SubsetPathDisplay : Draw a path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import subset_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((80, 30))
+    >>> y = X[:, [3, 7]] @ [1.0, -2.0] + 0.5 * rng.standard_normal(80)
+    >>> path = subset_path(X, y, 6, random_state=0)
+    >>> path.sizes, path.support(1)
+    (array([0, 1, 2, 3, 4, 5, 6]), array([7]))
     """
 
     sizes: Indices
@@ -179,7 +196,7 @@ def subset_path(
     y : array of shape (M,) or (M, n_outputs)
         The target, or several of them. The supports of the path are then the same for all outputs: each
         has the smallest sum of squared errors over all of them. Outputs are not scaled, as in
-        scikit-learn's `MultiTaskLasso`, so that one with a large variance counts more; divide them by
+        scikit-learn's ``MultiTaskLasso``, so that one with a large variance counts more; divide them by
         their standard deviations if all are to count alike.
     max_nonzero : int
         The largest number of columns, including those that are always included. The path ends
@@ -217,6 +234,13 @@ def subset_path(
     Returns
     -------
     SubsetPath
+
+    See Also
+    --------
+    choose_size : Choose the number of columns.
+    SubsetPath : The result.
+    SubsetPathDisplay : Draw a path.
+    AnnealedSubsetRegressor : Path, choice and fit in one.
 
     Examples
     --------

@@ -63,6 +63,10 @@ class AnnealedSparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     feature_names_in_ : ndarray of str
         Names of the features seen by ``fit``, if there are any.
 
+    See Also
+    --------
+    sparse_encode : The same as a function.
+
     Examples
     --------
     >>> import numpy as np

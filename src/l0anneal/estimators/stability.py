@@ -58,6 +58,23 @@ class StabilityResult(Record):
         own, these are the names of its columns.
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
+
+    See Also
+    --------
+    stability : Make subsamples and count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import OrthogonalMatchingPursuit
+    >>> from l0anneal import stability
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((80, 10))
+    >>> y = 2 * X[:, 3] + X[:, 7] + rng.standard_normal(80)
+    >>> model = OrthogonalMatchingPursuit(n_nonzero_coefs=2)
+    >>> result = stability(model, X, y, n_subsamples=10, random_state=0)
+    >>> result.frequency[[3, 7]], result.n_rows
+    (array([1., 1.]), 40)
     """
 
     frequency: NDArray[np.float64]
@@ -193,6 +210,11 @@ def stability(
     Returns
     -------
     StabilityResult
+
+    See Also
+    --------
+    StabilityResult : The result.
+    diagnose : Whether the search has done its work.
 
     Examples
     --------

@@ -83,7 +83,7 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
     joint : bool
         If y has several columns, whether to choose one support for all of them: the columns with the
         smallest sum of squared errors over all outputs. The outputs are not scaled, as in scikit-learn's
-        `MultiTaskLasso`, so that one with a large variance counts more. ``n_nonzero_coefs`` must be a
+        ``MultiTaskLasso``, so that one with a large variance counts more. ``n_nonzero_coefs`` must be a
         number or a criterion; "auto" fits the columns of y one by one. The chosen support counts as
         certain: there are no probabilities between 0 and 1, and no average over supports.
     time_limit : float, optional
@@ -109,19 +109,19 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
 
     Attributes
     ----------
-    coef_, intercept_ : ndarray of shape (n_features_in_,) and float
+    coef_, intercept_ : ndarray of shape (n_features,) and float
         Least squares (with the ridge, if there is one) on ``support_``; zero elsewhere.
     support_ : ndarray
         Indices of the chosen columns, sorted. ``get_support()`` has the mask.
-    inclusion_probability_ : ndarray of shape (n_features_in_,)
+    inclusion_probability_ : ndarray of shape (n_features,)
         Posterior probability that a column belongs to the support, among supports of all sizes
         ("auto") or of the chosen size. It is one for columns that are always included. It is zero
         for columns that cannot be chosen because they are constant (if there is an intercept) or
         linear combinations of the columns always included.
-    averaged_coef_, averaged_intercept_ : ndarray of shape (n_features_in_,) and float
+    averaged_coef_, averaged_intercept_ : ndarray of shape (n_features,) and float
         Posterior mean over supports and coefficients. Within a support, coefficients are shrunk
         towards zero: that of a column with t-statistic t by about a fraction 1/t².
-    coef_std_, intercept_std_ : ndarray of shape (n_features_in_,) and float
+    coef_std_, intercept_std_ : ndarray of shape (n_features,) and float
         Posterior standard deviations. If ``evidence_`` is None, they are those of least squares on
         the chosen columns.
     noise_variance_ : float
@@ -145,12 +145,19 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         Whether y had only the values 0 and 1.
     estimators_ : list of AnnealedSubsetRegressor
         Only if y has two dimensions: a fitted regressor for each column of y. The attributes above are
-        then stacked (``coef_`` has shape (n_outputs, n_features_in_)), ``path_``, ``result_`` and
+        then stacked (``coef_`` has shape (n_outputs, n_features)), ``path_``, ``result_`` and
         ``evidence_`` are lists, and ``support_`` is the union of all supports.
     interrupted_ : bool
         Whether Ctrl-C ended the fit.
     replay_ : dict
         The numbers of steps that the fit made, for ``replay``.
+
+    See Also
+    --------
+    subset_path : The best columns of every size.
+    stability : How the choice depends on the rows.
+    evidence_anneal : The sampler behind the probabilities.
+    diagnose : Decide whether to trust the result.
 
     Notes
     -----

@@ -82,6 +82,20 @@ class FineMapping:
         Loci that could not be mapped, with the reason.
     missing : list of str
         Names of the loci that are not finished: failed ones, and those of other shares.
+
+    See Also
+    --------
+    finemap : Map loci.
+    CredibleSet : Columns of which at least one belongs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import Locus, finemap
+    >>> R = 0.8 ** np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
+    >>> found = finemap([Locus("a", R, 1000, z=9.0 * R[2])])
+    >>> found.n_run, found.failures, found.missing
+    (1, [], [])
     """
 
     tasks: list[LocusTask] = field(repr=False)
@@ -209,6 +223,13 @@ def finemap(
     -------
     FineMapping
         Its ``write`` makes the tables. Loci that could not be mapped are its ``failures``.
+
+    See Also
+    --------
+    Locus : The statistics of one locus.
+    FineMapping : The result.
+    check_summary : Check z-scores against correlations.
+    evidence_anneal : The sampler.
 
     Notes
     -----

@@ -60,6 +60,12 @@ class Locus:
     names : sequence of str, optional
         The names of the columns; by default their numbers, from 0.
 
+    See Also
+    --------
+    finemap : Map loci.
+    SparseProblem.from_summary : Make a problem of one locus.
+    check_summary : Check z-scores against correlations.
+
     Examples
     --------
     >>> from l0anneal import Locus

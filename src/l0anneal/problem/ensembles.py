@@ -33,6 +33,12 @@ class Instance:
     seed : int
         The seed that the instance was drawn with.
 
+    See Also
+    --------
+    l0anneal.ensembles.planted : Draw a problem with a planted signal.
+    l0anneal.ensembles.noise_only : Draw a problem without a signal.
+    l0anneal.Sweep : Run solvers on many instances.
+
     Examples
     --------
     >>> from l0anneal import ensembles
@@ -100,6 +106,12 @@ def planted(
         pairs by 0.9. The mean square of the entries is 1/N, except for "mean", where 1/N is the
         variance.
 
+    See Also
+    --------
+    l0anneal.ensembles.noise_only : Draw a problem without a signal.
+    l0anneal.ensembles.seeded : Plant a signal in a seeded dictionary.
+    l0anneal.theory.ReplicaSymmetric : What theory predicts for large problems of this kind.
+
     Examples
     --------
     >>> from l0anneal import ensembles
@@ -154,6 +166,11 @@ def noise_only(
     -------
     Instance
 
+    See Also
+    --------
+    l0anneal.ensembles.planted : Draw a problem with a planted signal.
+    l0anneal.ensembles.Instance : What is returned.
+
     Examples
     --------
     >>> from l0anneal import ensembles
@@ -196,6 +213,11 @@ def seeded(
         Length of the chain, at least 2.
     backward, forward : float
         Variances of the coupling to the previous and to the next block.
+
+    See Also
+    --------
+    l0anneal.ensembles.planted : The same without a seed in the dictionary.
+    l0anneal.ensembles.Instance : What is returned.
 
     Notes
     -----

@@ -54,7 +54,7 @@ class ScaledProblem:
 
     @property
     def unit_columns(self) -> Floats:
-        """The unit-norm columns as rows; empty if they would exceed `COLUMN_BYTES`."""
+        """The unit-norm columns as rows; empty if they would exceed ``COLUMN_BYTES``."""
         if "unit columns" not in self._arrays:
             self._arrays["unit columns"] = self._unit_columns()
         return self._arrays["unit columns"]

@@ -86,6 +86,12 @@ class SparseProblem(FromRows, ScaledProblem):
     table : TableDesign or None
         How the columns of a table became those of the problem; see `from_table`.
 
+    See Also
+    --------
+    solve : Find the best columns of a problem.
+    ensembles.planted : Draw a random problem with a known answer.
+    check_summary : Check z-scores against correlations.
+
     Examples
     --------
     >>> import numpy as np

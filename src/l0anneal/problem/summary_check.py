@@ -84,6 +84,21 @@ class SummaryCheck:
         sign.
     weight : float
         The weight s of the identity with which R has to be mixed to fit z; 0 if z fits R as it is.
+
+    See Also
+    --------
+    check_summary : Make this check.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import check_summary
+    >>> R = 0.95 ** np.abs(np.subtract.outer(np.arange(30), np.arange(30)))
+    >>> z = 12.0 * R[10]
+    >>> z[12] *= -1.0
+    >>> check = check_summary(z, R, 5000)
+    >>> check.consistent, check.suspicious, check.flipped
+    (False, array([12]), array([12]))
     """
 
     z: Floats
@@ -204,6 +219,12 @@ def check_summary(z: ArrayLike, R: ArrayLike, n: int) -> SummaryCheck:
     Returns
     -------
     SummaryCheck
+
+    See Also
+    --------
+    SummaryCheck : The result.
+    SparseProblem.from_summary : Make a problem from z-scores and correlations.
+    finemap : Map many loci at once.
 
     Notes
     -----

@@ -22,6 +22,11 @@ def autocorrelation_time(series: ArrayLike, window: float = 5.0) -> float:
     window : float
         The length of the sum, in units of τ.
 
+    See Also
+    --------
+    temper : Reports this time for each temperature.
+    RunTooShort : Raised if a run is short compared with this time.
+
     Examples
     --------
     >>> import numpy as np

@@ -25,12 +25,17 @@ Integers = NDArray[np.integer]
 
 
 def overlap(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Return the overlap q = |S ∩ S'| / k of supports with the same number k of columns.
+    """Return the overlap ``q = |S ∩ S'| / k`` of supports with the same number k of columns.
 
     Parameters
     ----------
     first, second : int arrays of shape (..., k)
         Supports, along the last axis; the other axes are broadcast.
+
+    See Also
+    --------
+    AnnealResult : Has samples to compare.
+    temper : Sample supports in equilibrium.
 
     Examples
     --------

@@ -51,6 +51,11 @@ class AdaptiveSchedule:
         The first inverse temperature after μ = 0 and the last one; by default those of
         `Schedule.automatic`.
 
+    See Also
+    --------
+    Schedule : Temperatures that are known in advance.
+    anneal : Follow a schedule.
+
     Examples
     --------
     >>> from l0anneal import AdaptiveSchedule, anneal, ensembles

@@ -40,6 +40,11 @@ class Schedule:
     name : str
         A name for plots and summaries.
 
+    See Also
+    --------
+    AdaptiveSchedule : Temperatures that are chosen during the run.
+    anneal : Follow a schedule.
+
     Examples
     --------
     >>> from l0anneal import Schedule

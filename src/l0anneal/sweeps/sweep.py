@@ -65,6 +65,12 @@ class Sweep:
         Raise it when you have changed a function: results of the earlier one are then not used, and the
         instances keep their seeds.
 
+    See Also
+    --------
+    ensembles.planted : Draw a random problem with a known answer.
+    baselines.omp : A solver to compare with.
+    theory.ReplicaSymmetric : What theory predicts.
+
     Notes
     -----
     The random numbers of an instance depend on the function, the parameters that it takes, its number

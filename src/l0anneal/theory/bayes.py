@@ -39,6 +39,10 @@ def mmse(v: float, rho_hat: float, *, sigma_x2: float = 1.0) -> float:
     -------
     float
 
+    See Also
+    --------
+    l0anneal.theory.bayes.message_passing : Iterate it.
+
     Examples
     --------
     >>> print(f"{mmse(1.0, 1.0):.6f} {mmse(0.1, 0.2):.6f}")
@@ -79,6 +83,10 @@ def information_limit(rho_hat: float) -> float:
     -------
     float
 
+    See Also
+    --------
+    l0anneal.theory.bayes.amp_threshold : The limit of message passing.
+
     Examples
     --------
     >>> information_limit(0.5)
@@ -100,6 +108,12 @@ def amp_threshold(rho_hat: float) -> float:
     Returns
     -------
     float
+
+    See Also
+    --------
+    l0anneal.theory.bayes.message_passing : The iteration.
+    l0anneal.theory.bayes.information_limit : The limit of any method.
+    l0anneal.theory.l1.reconstruction_limit : The limit of ℓ1.
 
     Examples
     --------
@@ -133,6 +147,10 @@ class MessagePassing:
         v, the variance of the noise that each coefficient sees.
     mse : float
         Mean squared error per column.
+
+    See Also
+    --------
+    l0anneal.theory.bayes.message_passing : Compute it.
 
     Examples
     --------
@@ -169,6 +187,12 @@ def message_passing(
     ------
     ConvergenceError
         If α is so close to the threshold that 100000 iterations do not reach the fixed point.
+
+    See Also
+    --------
+    l0anneal.theory.bayes.MessagePassing : The result.
+    l0anneal.theory.bayes.amp_threshold : Where it recovers the signal.
+    l0anneal.baselines.bayes_amp : The algorithm.
 
     Examples
     --------

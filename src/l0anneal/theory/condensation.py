@@ -39,6 +39,10 @@ class Condensation:
     state : State
         The replica-symmetric state at T_K.
 
+    See Also
+    --------
+    l0anneal.theory.condensation.condensation_point : Compute it.
+
     Examples
     --------
     >>> theory = ReplicaSymmetric(0.75, 0.65, rho_hat=0.5)
@@ -60,6 +64,11 @@ def complexity(theory: ReplicaSymmetric, state: State) -> float | None:
         The problem.
     state : State
         A state of the problem.
+
+    See Also
+    --------
+    l0anneal.theory.condensation.condensation_point : Where it vanishes.
+    l0anneal.theory.rsb.clusters : Clusters at zero temperature.
 
     Examples
     --------
@@ -84,6 +93,11 @@ def condensation_point(theory: ReplicaSymmetric, branch: Branch = "cooled") -> C
         The problem.
     branch : {"equilibrium", "cooled", "planted"}
         The branch to follow.
+
+    See Also
+    --------
+    l0anneal.theory.condensation.complexity : What vanishes there.
+    l0anneal.theory.condensation.Condensation : The result.
 
     Examples
     --------

@@ -9,6 +9,10 @@ class ConvergenceError(RuntimeError):
     The message names the equation and the parameters.  A solver never returns its last iterate
     instead.
 
+    See Also
+    --------
+    l0anneal.theory.ReplicaSymmetric : May raise it.
+
     Examples
     --------
     >>> from l0anneal.theory import ConvergenceError, ReplicaSymmetric, rsb

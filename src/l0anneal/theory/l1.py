@@ -70,6 +70,10 @@ def optimal_threshold(rho_hat: float) -> float:
     -------
     float
 
+    See Also
+    --------
+    l0anneal.theory.l1.reconstruction_limit : The limit at this threshold.
+
     Examples
     --------
     >>> print(f"{optimal_threshold(0.5):.5f}")
@@ -95,6 +99,12 @@ def reconstruction_limit(rho_hat: float) -> float:
     Returns
     -------
     float
+
+    See Also
+    --------
+    l0anneal.theory.l1.optimal_threshold : The threshold that reaches it.
+    l0anneal.theory.bayes.amp_threshold : The limit of message passing.
+    l0anneal.baselines.basis_pursuit : The algorithm.
 
     Examples
     --------
@@ -129,6 +139,11 @@ def distortion(alpha: float, rho: float, *, sigma_xi2: float = 1.0) -> float:
     -------
     float
 
+    See Also
+    --------
+    l0anneal.theory.l1.distortion_after_least_squares : The same after a refit.
+    l0anneal.theory.rsb.ground_state : The lowest distortion of any support.
+
     Examples
     --------
     >>> print(f"{distortion(0.5, 0.2):.7f}")
@@ -159,6 +174,11 @@ def distortion_after_least_squares(alpha: float, rho: float, *, sigma_xi2: float
     Returns
     -------
     float
+
+    See Also
+    --------
+    l0anneal.theory.l1.distortion : The same before the refit.
+    l0anneal.baselines.refit : The refit.
 
     Examples
     --------
@@ -199,6 +219,10 @@ class Lasso:
         ‖y - Ax‖²/(2M) and ‖x̂ - x‖²/N.
     delta : float
         Δ = σξ² + mse.
+
+    See Also
+    --------
+    l0anneal.theory.l1.lasso : Compute it.
 
     Examples
     --------
@@ -252,6 +276,12 @@ def lasso(
     Returns
     -------
     Lasso
+
+    See Also
+    --------
+    l0anneal.theory.l1.Lasso : The result.
+    l0anneal.theory.l1.reconstruction_limit : The limit without noise.
+    l0anneal.baselines.l1 : The algorithm.
 
     Examples
     --------

@@ -36,6 +36,10 @@ class PaperNumber:
     note : str
         What differs and why; empty if there is nothing to say.
 
+    See Also
+    --------
+    l0anneal.theory.paper_numbers : All rows.
+
     Examples
     --------
     >>> PaperNumber("α_c of l1 (ρ̂=.5)", "0.831", 0.831, 0.8312999, True, "").agrees
@@ -71,6 +75,11 @@ def paper_numbers() -> tuple[PaperNumber, ...]:
     Returns
     -------
     tuple of PaperNumber
+
+    See Also
+    --------
+    l0anneal.theory.PaperNumber : One row of the table.
+    l0anneal.theory.ReplicaSymmetric : Computes most of them.
 
     Examples
     --------

@@ -42,6 +42,13 @@ def phase_diagram(rho_hat: Iterable[float] | None = None) -> xarray.Dataset:
         ``alpha_l0`` (exhaustive search, α = ρ̂), ``alpha_bayes`` (Bayes-optimal message passing
         that knows the prior) and ``alpha_l1`` (basis pursuit), over ``rho_hat``.
 
+    See Also
+    --------
+    l0anneal.theory.plot_phase_diagram : Draw it.
+    l0anneal.theory.metastability : Where annealing is trapped.
+    l0anneal.theory.l1.reconstruction_limit : One of its lines.
+    l0anneal.theory.bayes.amp_threshold : Another of its lines.
+
     Examples
     --------
     >>> data = phase_diagram([0.5])
@@ -79,6 +86,10 @@ class Metastability:
         x̂.  Between ``onset`` and this value the cooled branch ends at a spinodal, and slow cooling
         reaches the planted state.
 
+    See Also
+    --------
+    l0anneal.theory.metastability : Compute these limits.
+
     Examples
     --------
     >>> limits = metastability(0.6, 0.5)
@@ -109,6 +120,12 @@ def metastability(alpha: float, rho_hat: float) -> Metastability:
     Returns
     -------
     Metastability
+
+    See Also
+    --------
+    l0anneal.theory.Metastability : The result.
+    l0anneal.theory.phase_diagram : Limits of other methods.
+    l0anneal.theory.ReplicaSymmetric : The curves at one point.
 
     Examples
     --------

@@ -56,6 +56,10 @@ def plot_curves(
     -------
     list of matplotlib axes
 
+    See Also
+    --------
+    l0anneal.theory.ReplicaSymmetric : Computes the curves.
+
     Examples
     --------
     >>> from l0anneal.theory import ReplicaSymmetric
@@ -203,6 +207,10 @@ def plot_phase_diagram(
     Returns
     -------
     matplotlib axes
+
+    See Also
+    --------
+    l0anneal.theory.phase_diagram : Compute it.
 
     Examples
     --------

@@ -62,6 +62,14 @@ class ReplicaSymmetric:
     sigma_xi2 : float, default=0
         Variance of the noise.
 
+    See Also
+    --------
+    l0anneal.theory.State : What ``at`` returns.
+    l0anneal.theory.metastability : Where a trap exists.
+    l0anneal.theory.rsb.ground_state : The lowest distortion with one step of symmetry breaking.
+    l0anneal.theory.plot_curves : Draw the curves.
+    l0anneal.ensembles.planted : Draw the problems of this theory.
+
     Notes
     -----
     There are three branches.  Slow cooling from high temperature follows ``"cooled"``, slow heating

@@ -52,6 +52,11 @@ class Clusters:
     delta, d, s1, penalty : float
         The order parameters Δ and d, the response S1, and the cost ℓ of selecting a column.
 
+    See Also
+    --------
+    l0anneal.theory.rsb.clusters : Compute them.
+    l0anneal.theory.rsb.ground_state : Where their complexity vanishes.
+
     Examples
     --------
     >>> state = clusters(ReplicaSymmetric(0.5, 0.2, sigma_xi2=1), 21.0)
@@ -265,6 +270,11 @@ def clusters(theory: ReplicaSymmetric, y: float) -> Clusters:
     ConvergenceError
         If the solver finds no clusters at this y.
 
+    See Also
+    --------
+    l0anneal.theory.rsb.Clusters : The result.
+    l0anneal.theory.rsb.ground_state : Where their complexity vanishes.
+
     Examples
     --------
     >>> noise = ReplicaSymmetric(0.5, 0.2, sigma_xi2=1)
@@ -299,6 +309,11 @@ def ground_state(theory: ReplicaSymmetric) -> Clusters:
         If the cooled branch does not freeze; the theory then sets no lower limit above zero.
     ConvergenceError
         If the solver does not find the y at which the complexity vanishes.
+
+    See Also
+    --------
+    l0anneal.theory.rsb.clusters : The clusters at one parameter.
+    l0anneal.theory.ReplicaSymmetric : The theory without symmetry breaking.
 
     Examples
     --------

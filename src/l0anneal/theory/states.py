@@ -61,6 +61,11 @@ class State:
         The overlaps of u = c∘x: (1/N)Σ⟨u²⟩ in one state, (1/N)Σ⟨u⟩² between two states, and
         (1/N)Σ x̂⟨u⟩ with the planted signal. D = Q - q.
 
+    See Also
+    --------
+    l0anneal.theory.ReplicaSymmetric : Computes states.
+    l0anneal.theory.Transition : Where two states have the same weight.
+
     Examples
     --------
     >>> from l0anneal.theory import ReplicaSymmetric
@@ -118,6 +123,11 @@ class Transition:
     cooled, planted : State
         The two states that coexist at T_c.
 
+    See Also
+    --------
+    l0anneal.theory.ReplicaSymmetric : Computes the transition.
+    l0anneal.theory.Spinodals : Where states cease to exist.
+
     Examples
     --------
     >>> from l0anneal.theory import ReplicaSymmetric
@@ -143,6 +153,11 @@ class Spinodals:
         Temperature at which the cooled branch ends on cooling; None if it continues to T = 0.
     planted : float or None
         Temperature at which the planted branch ends on heating; None if there is only one branch.
+
+    See Also
+    --------
+    l0anneal.theory.ReplicaSymmetric : Computes the spinodals.
+    l0anneal.theory.Transition : Where two states have the same weight.
 
     Examples
     --------

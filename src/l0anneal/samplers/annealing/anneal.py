@@ -121,6 +121,14 @@ def anneal(
     -------
     AnnealResult
 
+    See Also
+    --------
+    solve : Choose a sampler for a problem.
+    Schedule : Temperatures and sweeps.
+    AdaptiveSchedule : Temperatures that are chosen during the run.
+    temper : Sample at several temperatures in equilibrium.
+    AnnealResult : The result.
+
     Examples
     --------
     >>> from l0anneal import anneal, ensembles

@@ -55,6 +55,20 @@ class AnnealResult(SearchResult):
     polished : bool
         Whether the run ended with a descent. It is False if there was no time for it; give it as
         ``polish`` to reproduce the result.
+
+    See Also
+    --------
+    anneal : Run an annealing.
+    diagnose : Decide whether to trust the result.
+    overlap : Compare supports.
+
+    Examples
+    --------
+    >>> from l0anneal import anneal, ensembles
+    >>> instance = ensembles.planted(60, 0.8, 0.1, support="fixed", random_state=1)
+    >>> result = anneal(instance.problem, 6, random_state=0)
+    >>> result.support.size, result.distortion < 1e-12
+    (6, True)
     """
 
     schedule: Schedule

@@ -147,6 +147,13 @@ def evidence_anneal(
     -------
     EvidenceResult
 
+    See Also
+    --------
+    EvidenceResult : The result.
+    AnnealedSubsetRegressor : The same for scikit-learn.
+    diagnose : Decide whether to trust the result.
+    finemap : The same for thousands of small problems.
+
     Examples
     --------
     >>> import numpy as np

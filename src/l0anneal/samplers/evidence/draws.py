@@ -41,6 +41,25 @@ class Draws:
         The part of this mean square that two humps of the slab account for; 0 for one hump.
     effective_sample_size : float
         How many independent draws these are worth.
+
+    See Also
+    --------
+    EvidenceResult : Has the draws of a run.
+    evidence_anneal : Sample from the posterior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import SparseProblem, evidence_anneal
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 100))
+    >>> y = A[:, [5, 50]] @ [2.0, -1.0] + 0.3 * rng.standard_normal(60)
+    >>> result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    >>> draws = result.draws
+    >>> bool(abs(draws.weight.sum() - 1) < 1e-12)
+    True
+    >>> draws.columns[draws.start[0] : draws.start[1]]  # the support of the first draw
+    array([ 5, 50])
     """
 
     chain: Indices
@@ -126,6 +145,24 @@ class CredibleSet:
         Posterior inclusion probability of each column.
     names : tuple of str
         Names of the columns, if they have names.
+
+    See Also
+    --------
+    EvidenceResult : Has the method ``credible_sets``.
+    AnnealedSubsetRegressor : Has the method ``credible_sets``.
+    finemap : Credible sets of many loci.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import AnnealedSubsetRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((100, 6))
+    >>> X[:, 5] = X[:, 0] + 0.05 * rng.standard_normal(100)  # nearly column 0
+    >>> y = X[:, 0] + rng.standard_normal(100)
+    >>> model = AnnealedSubsetRegressor(random_state=0).fit(X, y)
+    >>> [sorted(found.columns.tolist()) for found in model.credible_sets()]
+    [[0, 5]]
     """
 
     columns: Indices

@@ -48,6 +48,23 @@ class EvidenceSchedule:
         Steps of message passing before the first attempt.
     in_rounds : bool
         Whether the number of draws was found on the way, in rounds, and not given.
+
+    See Also
+    --------
+    evidence_anneal : Takes a schedule to replay a run.
+    EvidenceResult : Has the schedule that was executed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import SparseProblem, evidence_anneal
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 100))
+    >>> y = A[:, [5, 50]] @ [2.0, -1.0] + 0.3 * rng.standard_normal(60)
+    >>> result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    >>> again = evidence_anneal(SparseProblem(A, y), schedule=result.schedule, random_state=0)
+    >>> bool((again.inclusion_probability == result.inclusion_probability).all())
+    True
     """
 
     tau: tuple[int, ...]
@@ -78,7 +95,7 @@ class EvidenceResult(Result):
     ----------
     support : ndarray of int
         Columns with a posterior probability above one half and, from each further group of
-        correlated columns (|r| > ½) of which at least one is chosen with a probability above one
+        correlated columns (``|r| > ½``) of which at least one is chosen with a probability above one
         half, the likeliest column. At a fixed size, the most probable columns. If an exact
         representation was found, its columns.
     coef : ndarray of shape (N,)
@@ -119,6 +136,28 @@ class EvidenceResult(Result):
         result.
     seconds, interrupted, ended
         Wall-clock time, whether the user stopped the run, and why it ended.
+
+    See Also
+    --------
+    evidence_anneal : Sample from the posterior.
+    CredibleSet : Columns of which at least one belongs.
+    Draws : Draws from the posterior.
+    diagnose : Decide whether to trust the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from l0anneal import SparseProblem, evidence_anneal
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((60, 100))
+    >>> y = A[:, [5, 50]] @ [2.0, -1.0] + 0.3 * rng.standard_normal(60)
+    >>> result = evidence_anneal(SparseProblem(A, y), random_state=0)
+    >>> result.state, result.support
+    ('noise', array([ 5, 50]))
+    >>> result.inclusion_probability[[5, 50]].round(2)
+    array([1., 1.])
+    >>> int(result.size_posterior.argmax())
+    2
     """
 
     state: str

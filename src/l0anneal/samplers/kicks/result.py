@@ -32,6 +32,11 @@ class KickResult(SearchResult):
     seed, seconds, interrupted, ended
         The run: its seed, wall-clock time, whether the user stopped it, and why it ended.
 
+    See Also
+    --------
+    kick_search : Run a search.
+    diagnose : Decide whether to trust the result.
+
     Examples
     --------
     >>> from l0anneal import ensembles, kick_search

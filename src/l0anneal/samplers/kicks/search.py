@@ -99,6 +99,13 @@ def kick_search(
     -------
     KickResult
 
+    See Also
+    --------
+    solve : Run this search for a given time.
+    subset_path : The best columns of every size.
+    KickResult : The result.
+    diagnose : Decide whether to trust the result.
+
     Examples
     --------
     >>> from l0anneal import ensembles, kick_search

@@ -128,6 +128,12 @@ def population_anneal(
     -------
     PopulationResult
 
+    See Also
+    --------
+    temper : Sample by replica exchange.
+    anneal : Cool independent chains.
+    PopulationResult : The result.
+
     Notes
     -----
     If some sets of k columns are linearly dependent, G(0) is the number of sets that are

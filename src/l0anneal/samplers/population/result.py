@@ -49,6 +49,19 @@ class PopulationResult(Result):
     polished : bool
         Whether the run ended with a descent. It is False if there was no time for it; give it as
         ``polish`` to reproduce the result.
+
+    See Also
+    --------
+    population_anneal : Run a population annealing.
+    overlap : Compare supports.
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles, population_anneal
+    >>> instance = ensembles.noise_only(20, 0.5, random_state=1)
+    >>> result = population_anneal(instance.problem, 4, population=200, random_state=0)
+    >>> result.last_supports.shape
+    (200, 4)
     """
 
     schedule: Schedule
@@ -159,7 +172,7 @@ class PopulationResult(Result):
         )
 
     def overlap_distribution(self) -> xarray.Dataset:
-        """Return P(q), the distribution of the overlap q = |S ∩ S'| / k of two replicas.
+        """Return P(q), the distribution of the overlap ``q = |S ∩ S'| / k`` of two replicas.
 
         The pairs are all pairs of replicas from different families, because relatives are not
         independent; of a population of more than 1000, every n-th replica is compared.

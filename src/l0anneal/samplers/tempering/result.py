@@ -23,7 +23,24 @@ Floats = NDArray[np.float64]
 
 
 class RunTooShort(RuntimeError):
-    """The run did not last long enough for its averages and samples to mean anything."""
+    """The run did not last long enough for its averages and samples to mean anything.
+
+    See Also
+    --------
+    temper : Run a replica exchange.
+    TemperResult : Has the ``refusals`` that this exception reports.
+
+    Examples
+    --------
+    >>> from l0anneal import RunTooShort, ensembles, temper
+    >>> instance = ensembles.noise_only(20, 0.5, random_state=1)
+    >>> result = temper(instance.problem, 4, n_sweeps=2, random_state=0)
+    >>> try:
+    ...     result.trajectory
+    ... except RunTooShort:
+    ...     print("no averages")
+    no averages
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -48,7 +65,7 @@ class TemperResult(Result):
     ladder : ndarray of shape (L,)
         Inverse temperatures, ascending.
     weights : ndarray of shape (L, n_sizes)
-        The weights of the sizes: rung a has the distribution P(S) ∝ exp(−μ_a E(S) + w_{a,|S|}).
+        The weights of the sizes: rung a has the distribution ``P(S) ∝ exp(−μ_a E(S) + w_{a,|S|})``.
     exchange_rate : ndarray of shape (L − 1,)
         Mean acceptance rate of exchanges between neighbouring rungs.
     barrier : float
@@ -64,6 +81,20 @@ class TemperResult(Result):
     polished : bool
         Whether the run ended with a descent. It is False if there was no time for it; give it as
         ``polish`` to reproduce the result.
+
+    See Also
+    --------
+    temper : Run a replica exchange.
+    RunTooShort : Raised if averages are not reliable.
+    autocorrelation_time : How far apart independent samples are.
+
+    Examples
+    --------
+    >>> from l0anneal import ensembles, temper
+    >>> instance = ensembles.planted(20, 0.8, 0.2, support="fixed", random_state=1)
+    >>> result = temper(instance.problem, sizes=(2, 4), n_sweeps=1000, random_state=0)
+    >>> result.support.size, result.refusals
+    (4, ())
     """
 
     n_sweeps: int
@@ -155,8 +186,8 @@ class TemperResult(Result):
         ``distortion_error``, ``autocorrelation``. ``specific_heat`` is M μ² var ε = μ² var E / M, with
         ε the distortion; its ``specific_heat_error`` comes from 20 blocks of sweeps and is 0 where
         only one support was seen. Each observable has its mean and an ``_error``. With several
-        sizes also ``log_g_ratio``: log of G_k(μ) = Σ_{|S|=k} exp(−μ E(S)) minus that of the
-        smallest size, from visits and weights.
+        sizes also ``log_g_ratio``: log of G_k(μ), the sum of exp(−μ E(S)) over the supports of
+        size k, minus that of the smallest size, from visits and weights.
         """
         import xarray as xr
 
@@ -199,7 +230,7 @@ class TemperResult(Result):
         )
 
     def overlap_distribution(self, other: TemperResult) -> xarray.Dataset:
-        """Return P(q), the distribution of the overlap q = |S ∩ S'| / k, at each rung.
+        """Return P(q), the distribution of the overlap ``q = |S ∩ S'| / k``, at each rung.
 
         P(q) is defined for two independent replicas at one temperature. The replicas of one ladder
         exchange places, and supports of one rung at different sweeps may remember each other for

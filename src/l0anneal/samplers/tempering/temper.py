@@ -136,6 +136,13 @@ def temper(
         If the run was too short for its averages and samples to be reliable, reading them raises
         `RunTooShort`, and ``result.refusals`` says why.
 
+    See Also
+    --------
+    population_anneal : Sample by cooling a population.
+    autocorrelation_time : How far apart independent samples are.
+    TemperResult : The result.
+    overlap : Compare supports.
+
     Examples
     --------
     >>> from l0anneal import ensembles, temper
