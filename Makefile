@@ -47,11 +47,11 @@ test-slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -m slow
 
 # Playwright drives the Chromium of this machine; it downloads none.
-$(VENV)/.browser: $(VENV)/.installed
+$(VENV)/.installed-browser: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[browser]'
 	@touch $@
 
-test-docs: $(VENV)/.browser
+test-docs: $(VENV)/.installed-browser
 	$(BIN)/python -m pytest -m browser tests/explorer
 
 bench: $(VENV)/.installed
