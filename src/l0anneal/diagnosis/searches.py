@@ -311,17 +311,19 @@ class _Findings:
         theory = _noise_estimate(m / n, k / n, mean_square)
         if math.isfinite(theory):
             ratio = result.distortion / theory
+            # five standard deviations of the residual variance of noise, or half if rows are few
+            structured = max(0.5, 1.0 - 5.0 * math.sqrt(2.0 / max(1, m - k)))
             comparison = (
-                "far below it: the signal has structure"
-                if ratio < 0.5
-                else "near it: k random columns could do as well"
+                "this is far less, so the signal has structure"
+                if ratio < structured
+                else "random columns could do as well"
                 if ratio < 2
-                else "above it: the columns are correlated, or there are better ones"
+                else "this is more: the columns are correlated, or there are better ones"
             )
             self.reasons.append(
-                f"distortion {result.distortion:.3g}; replica symmetry estimates {theory:.3g} for the "
-                f"best columns of a random dictionary and a signal without structure (the minimum is "
-                f"expected above that): {comparison}"
+                f"the distortion is {result.distortion:.3g}; of a signal without structure, the best "
+                f"{k} of {n} random columns would leave {theory:.3g} or more by replica symmetry: "
+                f"{comparison}"
             )
         return theory
 

@@ -12,9 +12,50 @@ from l0anneal._util.checks import check_integer
 from l0anneal.problem.joint_data import JointDesign
 from l0anneal.problem.regression_data import Design
 
-__all__ = ["check_free_columns", "column_indices", "feature_names"]
+__all__ = ["check_columns", "check_free_columns", "column_indices", "feature_names"]
 
 Indices = NDArray[np.int64]
+
+
+def check_columns(X: Any) -> None:
+    """Raise ValueError if a DataFrame has columns that are no numbers, or two of one name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> check_columns(pd.DataFrame({"age": [1, 2], "sex": ["f", "m"]}))
+    Traceback (most recent call last):
+    ...
+    ValueError: columns that are not numbers: 'sex'. Turn categories into dummies, for instance ...
+    """
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return
+    names = list(X.columns)
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"column names that occur more than once: {', '.join(map(repr, twice))}")
+    no_numbers = [
+        repr(str(name)) for name, dtype in zip(names, X.dtypes) if not _is_number(X[name], dtype)
+    ]
+    if no_numbers:
+        raise ValueError(
+            f"columns that are not numbers: {', '.join(no_numbers)}. Turn categories into dummies, for "
+            "instance by scikit-learn's OneHotEncoder, and name the dummies of a column in groups; turn "
+            "dates into numbers; or leave these columns out"
+        )
+
+
+def _is_number(column: Any, dtype: Any) -> bool:
+    if getattr(dtype, "kind", "O") in "biufc":
+        return True
+    try:
+        values = np.asarray(column)
+        if values.dtype.kind in "mM":
+            return False
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def feature_names(X: Any) -> tuple[str, ...] | None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from l0anneal._util.checks import check_integer, check_positive, check_verbose
 from l0anneal._util.seeds import seed_of, stream_of
+from l0anneal.estimators.columns import check_columns
 from l0anneal.estimators.criteria import CRITERIA
 from l0anneal.estimators.fitted_regression import FittedRegression
 from l0anneal.estimators.joint_targets import fit_jointly
@@ -269,6 +270,7 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         if is_dask(X):
             return self._fit_sums(lambda folds: sum_dask(X, y, weights=sample_weight, folds=folds))
         began = time.perf_counter()
+        check_columns(X)
         X, target = validate_data(
             self,
             X,
