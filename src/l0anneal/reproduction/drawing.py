@@ -38,7 +38,10 @@ T_LABEL = "temperature T = 1/μ (units of energy)"
 DISTORTION_LABEL = "distortion ε = E/M"
 MSE_LABEL = "mean squared error per column"
 SHOWN_LOW, SHOWN_HIGH = 7.5e-5, 12.0  # temperatures: the paper's schedule and a little more
-_BY_RANK = (("blue", "o"), ("orange", "s"), ("green", "^"), ("purple", "D"))
+_BY_RANK = (
+    *(("blue", "o"), ("orange", "s"), ("green", "^"), ("purple", "D")),
+    *(("red", "v"), ("sky", "P")),
+)
 
 
 def size_style(rank: int) -> dict[str, Any]:

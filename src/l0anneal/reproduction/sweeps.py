@@ -14,7 +14,16 @@ from typing import Any
 
 from l0anneal.reproduction.task import Task
 
-__all__ = ["COOLED", "Sweep", "annealed", "noise_only", "paper_sizes", "planted", "shared", "tasks_of"]
+__all__ = [
+    "COOLED",
+    "Sweep",
+    "annealed",
+    "noise_only",
+    "paper_sizes",
+    "planted",
+    "shared",
+    "tasks_of",
+]
 
 PAPER = {"kind": "paper", "tau": 5}
 

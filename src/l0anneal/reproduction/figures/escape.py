@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from l0anneal._util.figures import COLORS, new_figure
+from l0anneal.reproduction.analysis import FOUND, Data, only_solvable
+from l0anneal.reproduction.drawing import finish, size_style
+from l0anneal.reproduction.figure import ReportFigure
+from l0anneal.reproduction.growth import (
+    Trials,
+    compare_laws,
+    fit_growth,
+    half_time,
+    resampled_rates,
+)
+from l0anneal.reproduction.rows import Row, n_of
+from l0anneal.reproduction.rules import Estimate, Verdict, larger, too_few
 from l0anneal.reproduction.sweeps import Sweep, annealed, planted, shared
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURE"]
+
+Floats = NDArray[np.float64]
 
 #: The sweeps of the figure "waiting" by ρ and by τ, which have the larger sizes.
 WAITING = {
@@ -10,6 +37,8 @@ WAITING = {
     0.65: {5: "metastable", 20: "metastable-20", 100: "metastable-100"},
 }
 TAUS = (5, 20, 100, 400)
+KICKS = np.array([4.0, 16.0, 64.0, 256.0, 1024.0, 4000.0])
+METHODS = {"annealing": "τ", "walk": "kicks"}
 
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
@@ -27,3 +56,282 @@ def sweeps(quick: bool) -> dict[str, Sweep]:
     sizes = {20: 8, 40: 8} if quick else {40: 100, 60: 100, 80: 100, 100: 100, 200: 100, 400: 50}
     found["escape-evidence"] = Sweep(ensemble, {"kind": "evidence"}, sizes, "escape")
     return found
+
+
+# ---------------------------------------------------------------- analysis
+
+
+def _outcomes(source: xr.Dataset, size: int) -> Floats:
+    """Return whether each instance was solved: 1, 0, or NaN if it has no solution or no run."""
+    error = only_solvable(source)["final_mse"].sel(size=size).to_numpy()
+    return np.where(np.isfinite(error), error < FOUND, np.nan)
+
+
+def _annealed(data: Data, rho: float) -> dict[int, tuple[Floats, Floats, Floats]]:
+    """Return by size: τ, the outcomes by instance and τ, and the mean processor seconds by τ."""
+    columns: dict[int, list[tuple[float, Floats, float]]] = {}
+    for tau in TAUS:
+        for name in (WAITING[rho].get(tau), f"escape-{rho}-{tau}"):
+            if name is None or name not in data:
+                continue
+            for size in data[name]["size"].to_numpy():
+                seconds = float(data[name]["seconds"].sel(size=size).mean())
+                column = (float(tau), _outcomes(data[name], int(size)), seconds)
+                columns.setdefault(int(size), []).append(column)
+    found = {}
+    for size in sorted(columns):
+        n = max(len(outcome) for _, outcome, _ in columns[size])
+        table = np.full((n, len(columns[size])), np.nan)
+        for j, (_, outcome, _) in enumerate(columns[size]):
+            table[: len(outcome), j] = outcome
+        taus, seconds = (np.array([column[i] for column in columns[size]]) for i in (0, 2))
+        found[size] = (taus, table, seconds)
+    return found
+
+
+def _walked(data: Data, rho: float) -> dict[int, tuple[Floats, Floats, Floats]]:
+    """Return by size: kicks, whether so many sufficed by instance, and their processor seconds."""
+    source = data[f"escape-{rho}-kicks"]
+    found = {}
+    for size in source["size"].to_numpy():
+        solved = _outcomes(source, int(size))
+        made = source["chain_kicks"].sel(size=size).isel(part=0).to_numpy()
+        seconds = float(source["seconds"].sel(size=size).sum() / np.nansum(made))
+        known = np.isfinite(solved)[:, None]
+        table = np.where(known, (solved == 1)[:, None] & (made[:, None] <= KICKS), np.nan)
+        reached = max(float(np.nanmax(made)), KICKS[0]) >= KICKS
+        found[int(size)] = (KICKS[reached], table[:, reached], seconds * KICKS[reached])
+    return found
+
+
+def _of(data: Data, rho: float, method: str) -> dict[int, tuple[Floats, Floats, Floats]]:
+    return _annealed(data, rho) if method == "annealing" else _walked(data, rho)
+
+
+def _trials(data: Data, rho: float, method: str) -> Trials:
+    runs = _of(data, rho, method)
+    return Trials.of([(size, times, table) for size, (times, table, _) in runs.items()])
+
+
+def _counts(table: Floats) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Return successes and runs of each column."""
+    return np.nansum(table, axis=0).astype(int), np.isfinite(table).sum(axis=0)
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def draw(data: Data) -> Figure:
+    """Draw found fractions over τ and over processor time, and the needed time over N, for each ρ."""
+    figure = new_figure(13.5, 8.2)
+    for row, rho in zip(figure.subplots(2, 3), sorted(WAITING, reverse=True)):
+        state = "metastable state" if rho > 0.6 else "no metastable state"
+        _draw_rates(row[0], data, rho)
+        finish(
+            row[0],
+            "sweeps at each temperature, τ",
+            "fraction of instances solved",
+            f"annealing, ρ = {rho:g}: {state}",
+            logx=True,
+        )
+        _draw_methods(row[1], data, rho)
+        finish(
+            row[1],
+            "processor seconds",
+            "fraction of instances solved",
+            f"three methods, ρ = {rho:g}",
+            logx=True,
+        )
+        _draw_growth(row[2], data, rho)
+        finish(
+            row[2],
+            "columns N",
+            "τ, or kicks, that solve half",
+            f"needed length, ρ = {rho:g}",
+            logx=True,
+            logy=True,
+        )
+        for ax in row[:2]:
+            ax.set_ylim(-0.03, 1.03)
+        for ax in row:
+            ax.legend(frameon=False, fontsize=7.5)
+    return figure
+
+
+def _bars(table: Floats) -> tuple[Floats, Floats]:
+    """Return rates and the ends of their 95 % binomial intervals, as distances."""
+    from l0anneal.reproduction.figures.waiting import binomial_interval
+
+    good, n = _counts(table)
+    rates = good / np.maximum(n, 1)
+    ends = np.array(
+        [binomial_interval((int(a), int(b))) if b else (0.0, 1.0) for a, b in zip(good, n)]
+    )
+    return rates, np.abs(ends.T - rates)
+
+
+def _draw_rates(ax: Axes, data: Data, rho: float) -> None:
+    trials = _trials(data, rho, "annealing")
+    growth = fit_growth(trials, "exponential")
+    for rank, (size, (taus, table, _)) in enumerate(_annealed(data, rho).items()):
+        rates, bars = _bars(table)
+        style = size_style(rank)
+        shift = 1 + 0.02 * rank
+        ax.errorbar(
+            taus * shift, rates, bars, ls="none", ms=4.5, lw=0.9, label=f"N = {size}", **style
+        )
+        t = np.geomspace(4, 500, 60)
+        half = growth.time_at(size, "exponential")
+        ax.plot(t, 1 - 0.5 ** ((t / half) ** growth.steepness), color=style["color"], lw=0.8)
+
+
+def _draw_methods(ax: Axes, data: Data, rho: float) -> None:
+    """Draw rates over processor seconds, at a small and a large size that all methods have."""
+    evidence = data["escape-evidence"]
+    runs = {method: _of(data, rho, method) for method in METHODS}
+    common = sorted(set(runs["annealing"]) & set(runs["walk"]) & set(evidence["size"].to_numpy()))
+    chosen = dict.fromkeys([common[0], *(n for n in common if n in (100, 200)), common[-1]][:4])
+    looks: dict[str, dict[str, Any]] = {
+        "annealing": {"ls": "-", "marker": "o"},
+        "walk": {"ls": "--", "marker": "s", "mfc": "none"},
+    }
+    for rank, size in enumerate(chosen):
+        color = size_style(rank)["color"]
+        for method, look in looks.items():
+            _, table, seconds = runs[method][size]
+            rates, bars = _bars(table)
+            label = f"{method}, N = {size}"
+            ax.errorbar(seconds, rates, bars, ms=4, lw=0.9, color=color, label=label, **look)
+        solved = np.isfinite(evidence["final_mse"].sel(size=size))
+        table = (evidence["final_mse"].sel(size=size) < FOUND).to_numpy()[solved.to_numpy()][
+            :, None
+        ]
+        rates, bars = _bars(table.astype(float))
+        at = float(evidence["seconds"].sel(size=size).mean())
+        label = f"evidence, N = {size}"
+        ax.errorbar([at], rates, bars, marker="*", ms=10, ls="none", color=color, label=label)
+
+
+def _draw_growth(ax: Axes, data: Data, rho: float) -> None:
+    for method, color, marker in (("annealing", "blue", "o"), ("walk", "orange", "s")):
+        trials = _trials(data, rho, method)
+        sizes = np.unique(trials.size)
+        x = np.geomspace(sizes[0], sizes[-1], 60)
+        for law, style in (("exponential", "-"), ("power", "--")):
+            growth = fit_growth(trials, law)  # type: ignore[arg-type]
+            y = growth.time_at(x, law)  # type: ignore[arg-type]
+            label = f"{method} ({METHODS[method]}), {law} fit"
+            ax.plot(x, y, color=COLORS[color], ls=style, lw=1.2, label=label)
+        for size in sizes:
+            best, low, high = half_time(trials, size, fit_growth(trials, "power").steepness)
+            down, up = best - low, (high - best if np.isfinite(high) else 0.0)
+            ax.errorbar(
+                size,
+                best,
+                [[down], [up]],
+                marker=marker,
+                ms=5,
+                color=COLORS[color],
+                lolims=not np.isfinite(high),
+                capsize=2,
+            )
+    ax.set_ylim(0.5, 3e6)
+
+
+# ---------------------------------------------------------------- judgement
+
+
+def judge(data: Data) -> list[Row]:
+    """Judge by which law the needed length grows, for annealing and for the walk."""
+    rows = []
+    for rho, claimed in ((0.65, "exponential"), (0.55, "power")):
+        for method, unit in METHODS.items():
+            trials = _trials(data, rho, method)
+            rows.append(
+                Row(
+                    f"needed {unit} of {method} grows by an {claimed} law, (.75, {rho:g}, .5)"
+                    if claimed == "exponential"
+                    else f"needed {unit} of {method} grows by a {claimed} law, (.75, {rho:g}, .5)",
+                    "the required τ rapidly grows" if rho > 0.6 else "qualitatively different",
+                    "a first-order transition: exponential in N" if rho > 0.6 else "no transition",
+                    _laws_text(trials),
+                    _law_verdict(trials, claimed),
+                    new=True,
+                    note="Both laws have three parameters. Tested: the mean difference of the log "
+                    "likelihoods of an instance (Vuong). Instances with more than k planted columns "
+                    "are left out.",
+                )
+            )
+    return rows
+
+
+def _law_verdict(trials: Trials, claimed: str) -> Verdict:
+    """Claim that one law is likelier than the other."""
+    if np.unique(trials.size).size < 3:
+        return too_few("three sizes are needed to tell a power from an exponential")
+    _, estimate = compare_laws(trials)
+    if estimate is None:
+        return too_few("a size has a single instance")
+    if claimed == "power":
+        estimate = _reversed(estimate)
+    return larger(estimate, unit=" nats per instance")
+
+
+def _reversed(estimate: Estimate) -> Estimate:
+    """Return the estimate of minus the same quantity."""
+    estimate.mean, estimate.pivots = -estimate.mean, -estimate.pivots
+    return estimate
+
+
+def _laws_text(trials: Trials) -> str:
+    """Write both fitted laws with the errors from resampled instances, and their likelihoods."""
+    texts = []
+    for law, form in (("exponential", "exp({}·N)"), ("power", "N^{}")):
+        rate = fit_growth(trials, law).rate  # type: ignore[arg-type]
+        spread = float(np.std(resampled_rates(trials, law)))  # type: ignore[arg-type]
+        texts.append(form.format(f"{rate:.3g}({spread:.1g})"))
+    advantage, _ = compare_laws(trials)
+    better = "exponential" if advantage > 0 else "power"
+    sizes = ", ".join(f"{size:g}" for size in np.unique(trials.size))
+    return (
+        f"N = {sizes}, {np.unique(trials.instance).size} instances: {' or '.join(texts)}; the "
+        f"{better} law is likelier by {abs(advantage):.1f} nats (AIC by {2 * abs(advantage):.1f})"
+    )
+
+
+def findings(data: Data) -> str:
+    """Say which law is likelier, and how often evidence annealing succeeds."""
+    parts = []
+    for rho in sorted(WAITING, reverse=True):
+        for method, unit in METHODS.items():
+            text = _laws_text(_trials(data, rho, method))
+            parts.append(f"Needed {unit} of {method} at ρ = {rho:g}: {text}.")
+    source = data["escape-evidence"]
+    counts = []
+    for size in source["size"].to_numpy():
+        own = source["final_mse"].sel(size=size)
+        count = (int((own < FOUND).sum()), int(own.notnull().sum()))
+        seconds = float(source["seconds"].sel(size=size).mean())
+        counts.append(f"{n_of(count)} at N = {size} ({seconds:.2g} s)")
+    parts.append(
+        f"Evidence annealing, which is told neither k nor the noise, solves {', '.join(counts)}."
+    )
+    return " ".join(parts)
+
+
+FIGURE = ReportFigure(
+    name="escape",
+    title="How long an escape takes: α = 0.75, ρ̂ = 0.5",
+    caption=(
+        "Left: the fraction of instances whose planted signal is found over τ, with 95 % binomial "
+        "intervals and the exponential law fitted to all sizes. Middle: annealing, the walk of "
+        "kick_search and evidence annealing over the processor time of a run, which is the common "
+        "unit of what their steps cost; the walk ends at its first exact fit. Right: the length at "
+        "which half of the runs succeed at each N, with the fits of an exponential and of a power law "
+        "(an arrow where no or too few runs succeed)."
+    ),
+    sweeps=sweeps,
+    draw=draw,
+    judge=judge,
+    findings=findings,
+)
