@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from l0anneal.reproduction.rows import limit_weights
@@ -22,21 +23,24 @@ if TYPE_CHECKING:
     from l0anneal.theory.states import State
 
 __all__ = [
+    "densities_near",
     "half_temperature",
     "limit_of_halves",
+    "overlaps_at",
     "pseudo_values",
     "resampled_limits",
     "shared_columns",
 ]
 
 Floats = NDArray[np.float64]
+WINDOW = 0.033  # of an overlap; two neighbouring values of q at N = 40
 
 
 def half_temperature(temperature: Floats, probability: Floats) -> float:
-    """Return the temperature at which a falling probability passes ½, linear in log T; NaN if it does not.
+    """Return the temperature at which a falling probability passes ½; NaN if it does not.
 
-    If noise makes it pass ½ several times, the coldest and the hottest of these temperatures are
-    averaged in log T.
+    The probability is interpolated linearly in log T. If noise makes it pass ½ several times, the
+    coldest and the hottest of these temperatures are averaged in log T.
 
     Examples
     --------
@@ -100,6 +104,27 @@ def resampled_limits(
         found.append(math.exp(float(weights @ logs)))
     kept = np.array(found)
     return kept[np.isfinite(kept)]
+
+
+def overlaps_at(source: xr.Dataset, size: int, temperature: float) -> Floats:
+    """Return P(q) of each instance (row) at one temperature, over 0, 1, … k shared columns."""
+    k = round(source.attrs["rho"] * size)
+    cold_first = source["overlap"].sel(size=size).sortby("temperature")
+    own = cold_first.transpose("sample", "mu", ...).to_numpy()[:, :, : k + 1]
+    own = own[np.isfinite(own).all(axis=(1, 2))]
+    x = np.log(cold_first["temperature"].to_numpy())
+    at = np.clip(np.log(temperature), x[0], x[-1])
+    i = int(np.clip(np.searchsorted(x, at) - 1, 0, x.size - 2))
+    part = (at - x[i]) / (x[i + 1] - x[i])
+    return np.asarray((1 - part) * own[:, i] + part * own[:, i + 1])
+
+
+def densities_near(overlaps: Floats, centres: tuple[float, ...]) -> Floats:
+    """Return the mean density of P(q) near some overlaps, for each instance (row)."""
+    k = overlaps.shape[1] - 1
+    q = np.arange(k + 1) / k
+    columns = [k * overlaps[:, np.abs(q - centre) <= WINDOW].mean(axis=1) for centre in centres]
+    return np.stack(columns, axis=1)
 
 
 def shared_columns(

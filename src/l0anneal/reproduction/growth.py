@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal.reproduction.rules import Estimate
 
-__all__ = ["Growth", "Trials", "compare_laws", "fit_growth", "half_time", "resampled_rates"]
+__all__ = ["Growth", "Law", "Trials", "compare_laws", "fit_growth", "half_time", "resampled_rates"]
 
 Floats = NDArray[np.float64]
 Law = Literal["exponential", "power"]
@@ -57,7 +57,15 @@ class Trials:
 
 @dataclass(frozen=True)
 class Growth:
-    """A fitted law: r of t_0(N), the exponent b, log t_0 at N = 100, and the likelihood of each trial."""
+    """A fitted law.
+
+    Attributes
+    ----------
+    rate, steepness, log_time : float
+        r of t_0(N), the exponent b, and log t_0 at N = 100.
+    log_likelihood : array
+        The log likelihood of each trial.
+    """
 
     rate: float
     steepness: float
@@ -147,35 +155,45 @@ def half_time(trials: Trials, size: float, steepness: float) -> tuple[float, flo
     """Return the length at which half of the searches at one size succeed, with a 95 % interval.
 
     The interval has the lengths whose likelihood is within a factor e^1.92 of the largest, as if all
-    searches were independent. An end that the searches do not bound is 0 or infinite.
+    searches were independent, and the central 95 % of resampled instances. An end that the searches
+    do not bound is 0 or infinite.
     """
     own = trials.size == size
     t, y = np.log(trials.time[own]), trials.found[own]
+    _, instance = np.unique(trials.instance[own], return_inverse=True)
     grid = np.linspace(t.min() - 12.0, t.max() + 12.0, 1200)
-    beta = np.array([1.0])
-    each = [_log_likelihood(beta, steepness * (t - place)[:, None], y).sum() for place in grid]
-    likely = np.flatnonzero(np.array(each) >= max(each) - 1.92)
+    each = np.zeros((instance.max() + 1, grid.size))
+    values = _log_likelihood(np.array([steepness]), (t[:, None] - grid)[..., None], y[:, None])
+    np.add.at(each, instance, values)
+    total = each.sum(axis=0)
+    likely = np.flatnonzero(total >= total.max() - 1.92)
+    rng = np.random.default_rng(len(each))
+    counts = rng.multinomial(len(each), np.full(len(each), 1 / len(each)), 200)
+    ends = np.quantile(np.argmax(counts @ each, axis=1), [0.025, 0.975], method="nearest")
+    first, last = min(likely[0], int(ends[0])), max(likely[-1], int(ends[1]))
     shift = math.log(math.log(2.0)) / steepness
-    ends = [math.exp(grid[i] + shift) for i in (int(np.argmax(each)), likely[0], likely[-1])]
-    low = 0.0 if likely[0] == 0 else ends[1]
-    high = math.inf if likely[-1] == grid.size - 1 else ends[2]
-    best = ends[0] if low > 0 and math.isfinite(high) else (ends[1] if low > 0 else ends[2])
-    return best, low, high
+    low = 0.0 if first == 0 else math.exp(grid[first] + shift)
+    high = math.inf if last == grid.size - 1 else math.exp(grid[last] + shift)
+    if not math.isfinite(high):
+        return low, low, high
+    return (math.exp(grid[int(np.argmax(total))] + shift) if low > 0 else high), low, high
 
 
-def compare_laws(trials: Trials) -> tuple[float, Estimate | None]:
-    """Compare the exponential law with the power law.
+def compare_laws(trials: Trials, favoured: Law = "exponential") -> tuple[float, Estimate | None]:
+    """Compare the exponential law with the power law, or the other way round.
 
     Returns
     -------
     advantage : float
-        log likelihood of the exponential law minus that of the power law. Both have three parameters, so
-        the difference of Akaike's criteria is twice this.
+        log likelihood of the favoured law minus that of the other. Both have three parameters, so the
+        difference of Akaike's criteria is twice this.
     estimate : Estimate or None
         The mean advantage of an instance, over all sizes; None if a size has a single instance.
     """
-    exponential, power = (fit_growth(trials, law) for law in ("exponential", "power"))
-    each = np.bincount(trials.instance, exponential.log_likelihood - power.log_likelihood)
+    exponential, power = fit_growth(trials, "exponential"), fit_growth(trials, "power")
+    sign = 1.0 if favoured == "exponential" else -1.0
+    gain = sign * (exponential.log_likelihood - power.log_likelihood)
+    each = np.bincount(trials.instance, gain)
     size_of = np.zeros(each.size)
     size_of[trials.instance] = trials.size
     seen = np.bincount(trials.instance, minlength=each.size) > 0
@@ -187,7 +205,7 @@ def compare_laws(trials: Trials) -> tuple[float, Estimate | None]:
     return advantage, Estimate(groups, [len(group) / each.size for group in groups])
 
 
-def resampled_rates(trials: Trials, law: Law, n_resampled: int = 200) -> Floats:
+def resampled_rates(trials: Trials, law: Law, n_resampled: int = 100) -> Floats:
     """Return r of fits to resampled instances, those of each size resampled among themselves."""
     rng = np.random.default_rng(n_resampled)
     n = int(trials.instance.max()) + 1

@@ -140,9 +140,9 @@ def judged_sizes(data: xr.Dataset) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
 def limit_weights(sizes: NDArray[np.int_], counts: NDArray[np.int_], power: float = 1.0) -> Floats:
     """Return the weights by which the means at several sizes add up to the limit N → ∞.
 
-    The limit is the intercept of a straight line in 1/N, or in another ``power`` of it. Sizes are weighted by N times their
-    samples, as for a quantity that averages itself; weights from the measured error bars would favour
-    sizes that happen to lack outliers. One size is its own limit.
+    The limit is the intercept of a straight line in 1/N, or in a ``power`` of 1/N. Sizes are weighted
+    by N times their samples, as for a quantity that averages itself; weights from the measured error
+    bars would favour sizes that happen to lack outliers. One size is its own limit.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -12,8 +12,10 @@ from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory
 from l0anneal.reproduction.beyond import MSE_EDGES
 from l0anneal.reproduction.coexistence import (
+    densities_near,
     half_temperature,
     limit_of_halves,
+    overlaps_at,
     pseudo_values,
     resampled_limits,
     shared_columns,
@@ -45,7 +47,6 @@ PLANTED = 0.1  # a support with a smaller mean squared error belongs to the plan
 OTHERS = (10**-1.5, 10**-0.5)  # to see what depends on that choice
 MARGIN = 0.17  # of log T
 SAME = 0.1  # of a probability
-WINDOW = 0.033  # of an overlap; two neighbouring values of q at N = 40
 HOT, COLD = 1e-3, 1e-4  # temperatures at which one phase has most of the weight
 
 
@@ -103,33 +104,12 @@ def _limit(source: xr.Dataset, values: xr.DataArray) -> Estimate | None:
     return limit_of_halves(source["temperature"].to_numpy(), _curves(source, values))
 
 
-def _overlaps_at(source: xr.Dataset, size: int, temperature: float) -> Floats:
-    """Return P(q) of each instance (row) at one temperature, over 0, 1, … k shared columns."""
-    k = round(source.attrs["rho"] * size)
-    cold_first = source["overlap"].sel(size=size).sortby("temperature")
-    own = cold_first.transpose("sample", "mu", ...).to_numpy()[:, :, : k + 1]
-    own = own[np.isfinite(own).all(axis=(1, 2))]
-    x = np.log(cold_first["temperature"].to_numpy())
-    at = np.clip(np.log(temperature), x[0], x[-1])
-    i = int(np.clip(np.searchsorted(x, at) - 1, 0, x.size - 2))
-    part = (at - x[i]) / (x[i + 1] - x[i])
-    return np.asarray((1 - part) * own[:, i] + part * own[:, i + 1])
-
-
 def _peaks(theory: ReplicaSymmetric) -> tuple[float, float]:
     """Return the overlap within each phase at T_c: the cooled one and the planted one."""
     transition = theory.transition()
     assert transition is not None
     given = (theory.alpha, theory.rho, theory.rho_hat, theory.sigma_x2)
     return shared_columns(transition.cooled, *given), shared_columns(transition.planted, *given)
-
-
-def _densities(overlaps: Floats, centres: tuple[float, ...]) -> Floats:
-    """Return the mean density of P(q) near some overlaps, for each instance (row)."""
-    k = overlaps.shape[1] - 1
-    q = np.arange(k + 1) / k
-    columns = [k * overlaps[:, np.abs(q - centre) <= WINDOW].mean(axis=1) for centre in centres]
-    return np.stack(columns, axis=1)
 
 
 # ---------------------------------------------------------------- drawing
@@ -189,7 +169,7 @@ def _draw_theory(energy: Axes, heat: Axes, theory: Theory) -> None:
     ):
         line = theory.line(branch, 4e-5, 2e-3, 80)
         t, e = line["temperature"].to_numpy(), line["distortion"].to_numpy()
-        how = {"color": COLORS[color], "ls": style, "lw": 1.7, "zorder": 5}
+        how: dict[str, Any] = {"color": COLORS[color], "ls": style, "lw": 1.7, "zorder": 5}
         energy.plot(t, e / t, label=label, **how)
         rising = np.gradient(e, t)
         heat.plot(t[rising < 0.2], rising[rising < 0.2], **how)
@@ -229,7 +209,7 @@ def _draw_overlaps(ax: Axes, source: xr.Dataset, theory: ReplicaSymmetric) -> No
     for rank, (size, at) in enumerate(halves.items()):
         if not np.isfinite(at):
             continue
-        own = _overlaps_at(source, size, at)
+        own = overlaps_at(source, size, at)
         k = own.shape[1] - 1
         error = own.std(axis=0) / np.sqrt(max(len(own) - 1, 1))
         style = {**size_style(rank), "ms": 3, "lw": 0.9}
@@ -356,7 +336,9 @@ def _judge_overlaps(source: xr.Dataset, theory: ReplicaSymmetric) -> Row:
     text = "–"
     if halves and np.isfinite(halves[max(halves)]):
         size = max(halves)
-        own = _densities(_overlaps_at(source, size, halves[size]), (low, 0.5 * (low + high), high))
+        own = densities_near(
+            overlaps_at(source, size, halves[size]), (low, 0.5 * (low + high), high)
+        )
         gains = own[:, [0, 2]] - own[:, [1]]
         verdict = larger(Estimate([gains], [1]), places=("the cooled peak", "the planted peak"))
         text = f"N = {size}: densities " + ", ".join(
@@ -381,7 +363,7 @@ def findings(data: Data) -> str:
     low, high = _peaks(Theory(source.attrs).exact)
     for size, at in _halves(source, _below(source)).items():
         if np.isfinite(at):
-            own = _densities(_overlaps_at(source, size, at), (low, 0.5 * (low + high), high))
+            own = densities_near(overlaps_at(source, size, at), (low, 0.5 * (low + high), high))
             cooled, valley, truth = own.mean(axis=0)
             shape = "two peaks" if min(cooled, truth) > valley else "no two peaks"
             parts.append(

@@ -12,7 +12,9 @@ from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, only_solvable
 from l0anneal.reproduction.drawing import finish, size_style
 from l0anneal.reproduction.figure import ReportFigure
+from l0anneal.reproduction.figures.waiting import RUNS, binomial_interval
 from l0anneal.reproduction.growth import (
+    Law,
     Trials,
     compare_laws,
     fit_growth,
@@ -20,7 +22,7 @@ from l0anneal.reproduction.growth import (
     resampled_rates,
 )
 from l0anneal.reproduction.rows import Row, n_of
-from l0anneal.reproduction.rules import Estimate, Verdict, larger, too_few
+from l0anneal.reproduction.rules import Verdict, larger, too_few
 from l0anneal.reproduction.sweeps import Sweep, annealed, planted, shared
 
 if TYPE_CHECKING:
@@ -31,29 +33,25 @@ __all__ = ["FIGURE"]
 
 Floats = NDArray[np.float64]
 
-#: The sweeps of the figure "waiting" by ρ and by τ, which have the larger sizes.
-WAITING = {
-    0.55: {5: "rapid", 20: "rapid-20", 100: "slow"},
-    0.65: {5: "metastable", 20: "metastable-20", 100: "metastable-100"},
-}
 TAUS = (5, 20, 100, 400)
 KICKS = np.array([4.0, 16.0, 64.0, 256.0, 1024.0, 4000.0])
 METHODS = {"annealing": "τ", "walk": "kicks"}
+LAWS: dict[Law, str] = {"exponential": "-", "power": "--"}  # with line styles
 
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
     """Return annealing at several rates, walks over minima and evidence annealing, at many sizes."""
     ensemble = planted(0.75, 0.5)
-    small = {20: 8, 40: 8} if quick else {40: 100, 60: 100, 80: 100}
-    found = shared(quick, *(name for by_tau in WAITING.values() for name in by_tau.values()))
-    for rho in WAITING:
+    small = {20: 5, 40: 5} if quick else {40: 100, 60: 100, 80: 100}
+    found = shared(quick, *(name for by_tau in RUNS.values() for name in by_tau.values()))
+    for rho in RUNS:
         for tau in TAUS[: 2 if quick else None]:
             solver = annealed(rho, {"kind": "paper", "tau": tau})
             found[f"escape-{rho}-{tau}"] = Sweep(ensemble, solver, small, "escape")
         walk = {"kind": "kicks", "rho": rho, "n_chains": 1, "n_kicks": 400 if quick else 4000}
         sizes = {20: 8, 40: 8} if quick else {40: 100, 60: 100, 80: 100, 100: 100, 200: 50, 400: 20}
         found[f"escape-{rho}-kicks"] = Sweep(ensemble, walk, sizes, "escape")
-    sizes = {20: 8, 40: 8} if quick else {40: 100, 60: 100, 80: 100, 100: 100, 200: 100, 400: 50}
+    sizes = {20: 4, 40: 4} if quick else {40: 100, 60: 100, 80: 100, 100: 100, 200: 100, 400: 50}
     found["escape-evidence"] = Sweep(ensemble, {"kind": "evidence"}, sizes, "escape")
     return found
 
@@ -67,14 +65,20 @@ def _outcomes(source: xr.Dataset, size: int) -> Floats:
     return np.where(np.isfinite(error), error < FOUND, np.nan)
 
 
+def _run_sizes(source: xr.Dataset) -> list[int]:
+    """Return the sizes at which an instance that has a solution was run."""
+    counts = only_solvable(source)["n_samples"]
+    return [int(size) for size in counts["size"] if int(counts.sel(size=size))]
+
+
 def _annealed(data: Data, rho: float) -> dict[int, tuple[Floats, Floats, Floats]]:
     """Return by size: τ, the outcomes by instance and τ, and the mean processor seconds by τ."""
     columns: dict[int, list[tuple[float, Floats, float]]] = {}
     for tau in TAUS:
-        for name in (WAITING[rho].get(tau), f"escape-{rho}-{tau}"):
+        for name in (RUNS[rho].get(tau), f"escape-{rho}-{tau}"):
             if name is None or name not in data:
                 continue
-            for size in data[name]["size"].to_numpy():
+            for size in _run_sizes(data[name]):
                 seconds = float(data[name]["seconds"].sel(size=size).mean())
                 column = (float(tau), _outcomes(data[name], int(size)), seconds)
                 columns.setdefault(int(size), []).append(column)
@@ -84,8 +88,8 @@ def _annealed(data: Data, rho: float) -> dict[int, tuple[Floats, Floats, Floats]
         table = np.full((n, len(columns[size])), np.nan)
         for j, (_, outcome, _) in enumerate(columns[size]):
             table[: len(outcome), j] = outcome
-        taus, seconds = (np.array([column[i] for column in columns[size]]) for i in (0, 2))
-        found[size] = (taus, table, seconds)
+        taus = np.array([tau for tau, _, _ in columns[size]])
+        found[size] = (taus, table, np.array([seconds for _, _, seconds in columns[size]]))
     return found
 
 
@@ -93,7 +97,7 @@ def _walked(data: Data, rho: float) -> dict[int, tuple[Floats, Floats, Floats]]:
     """Return by size: kicks, whether so many sufficed by instance, and their processor seconds."""
     source = data[f"escape-{rho}-kicks"]
     found = {}
-    for size in source["size"].to_numpy():
+    for size in _run_sizes(source):
         solved = _outcomes(source, int(size))
         made = source["chain_kicks"].sel(size=size).isel(part=0).to_numpy()
         seconds = float(source["seconds"].sel(size=size).sum() / np.nansum(made))
@@ -124,7 +128,7 @@ def _counts(table: Floats) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
 def draw(data: Data) -> Figure:
     """Draw found fractions over τ and over processor time, and the needed time over N, for each ρ."""
     figure = new_figure(13.5, 8.2)
-    for row, rho in zip(figure.subplots(2, 3), sorted(WAITING, reverse=True)):
+    for row, rho in zip(figure.subplots(2, 3), sorted(RUNS, reverse=True)):
         state = "metastable state" if rho > 0.6 else "no metastable state"
         _draw_rates(row[0], data, rho)
         finish(
@@ -160,8 +164,6 @@ def draw(data: Data) -> Figure:
 
 def _bars(table: Floats) -> tuple[Floats, Floats]:
     """Return rates and the ends of their 95 % binomial intervals, as distances."""
-    from l0anneal.reproduction.figures.waiting import binomial_interval
-
     good, n = _counts(table)
     rates = good / np.maximum(n, 1)
     ends = np.array(
@@ -202,11 +204,8 @@ def _draw_methods(ax: Axes, data: Data, rho: float) -> None:
             rates, bars = _bars(table)
             label = f"{method}, N = {size}"
             ax.errorbar(seconds, rates, bars, ms=4, lw=0.9, color=color, label=label, **look)
-        solved = np.isfinite(evidence["final_mse"].sel(size=size))
-        table = (evidence["final_mse"].sel(size=size) < FOUND).to_numpy()[solved.to_numpy()][
-            :, None
-        ]
-        rates, bars = _bars(table.astype(float))
+        error = evidence["final_mse"].sel(size=size).dropna("sample").to_numpy()
+        rates, bars = _bars((error < FOUND).astype(float)[:, None])
         at = float(evidence["seconds"].sel(size=size).mean())
         label = f"evidence, N = {size}"
         ax.errorbar([at], rates, bars, marker="*", ms=10, ls="none", color=color, label=label)
@@ -217,9 +216,9 @@ def _draw_growth(ax: Axes, data: Data, rho: float) -> None:
         trials = _trials(data, rho, method)
         sizes = np.unique(trials.size)
         x = np.geomspace(sizes[0], sizes[-1], 60)
-        for law, style in (("exponential", "-"), ("power", "--")):
-            growth = fit_growth(trials, law)  # type: ignore[arg-type]
-            y = growth.time_at(x, law)  # type: ignore[arg-type]
+        for law, style in LAWS.items():
+            growth = fit_growth(trials, law)
+            y = growth.time_at(x, law)
             label = f"{method} ({METHODS[method]}), {law} fit"
             ax.plot(x, y, color=COLORS[color], ls=style, lw=1.2, label=label)
         for size in sizes:
@@ -244,14 +243,13 @@ def _draw_growth(ax: Axes, data: Data, rho: float) -> None:
 def judge(data: Data) -> list[Row]:
     """Judge by which law the needed length grows, for annealing and for the walk."""
     rows = []
-    for rho, claimed in ((0.65, "exponential"), (0.55, "power")):
+    claims: dict[float, Law] = {0.65: "exponential", 0.55: "power"}
+    for rho, claimed in claims.items():
         for method, unit in METHODS.items():
             trials = _trials(data, rho, method)
             rows.append(
                 Row(
-                    f"needed {unit} of {method} grows by an {claimed} law, (.75, {rho:g}, .5)"
-                    if claimed == "exponential"
-                    else f"needed {unit} of {method} grows by a {claimed} law, (.75, {rho:g}, .5)",
+                    f"growth of the needed {unit} of {method}: {claimed}, (.75, {rho:g}, .5)",
                     "the required τ rapidly grows" if rho > 0.6 else "qualitatively different",
                     "a first-order transition: exponential in N" if rho > 0.6 else "no transition",
                     _laws_text(trials),
@@ -265,30 +263,23 @@ def judge(data: Data) -> list[Row]:
     return rows
 
 
-def _law_verdict(trials: Trials, claimed: str) -> Verdict:
+def _law_verdict(trials: Trials, claimed: Law) -> Verdict:
     """Claim that one law is likelier than the other."""
     if np.unique(trials.size).size < 3:
         return too_few("three sizes are needed to tell a power from an exponential")
-    _, estimate = compare_laws(trials)
+    _, estimate = compare_laws(trials, claimed)
     if estimate is None:
         return too_few("a size has a single instance")
-    if claimed == "power":
-        estimate = _reversed(estimate)
     return larger(estimate, unit=" nats per instance")
-
-
-def _reversed(estimate: Estimate) -> Estimate:
-    """Return the estimate of minus the same quantity."""
-    estimate.mean, estimate.pivots = -estimate.mean, -estimate.pivots
-    return estimate
 
 
 def _laws_text(trials: Trials) -> str:
     """Write both fitted laws with the errors from resampled instances, and their likelihoods."""
     texts = []
-    for law, form in (("exponential", "exp({}·N)"), ("power", "N^{}")):
-        rate = fit_growth(trials, law).rate  # type: ignore[arg-type]
-        spread = float(np.std(resampled_rates(trials, law)))  # type: ignore[arg-type]
+    for law in LAWS:
+        form = "exp({}·N)" if law == "exponential" else "N^{}"
+        rate = fit_growth(trials, law).rate
+        spread = float(np.std(resampled_rates(trials, law)))
         texts.append(form.format(f"{rate:.3g}({spread:.1g})"))
     advantage, _ = compare_laws(trials)
     better = "exponential" if advantage > 0 else "power"
@@ -302,7 +293,7 @@ def _laws_text(trials: Trials) -> str:
 def findings(data: Data) -> str:
     """Say which law is likelier, and how often evidence annealing succeeds."""
     parts = []
-    for rho in sorted(WAITING, reverse=True):
+    for rho in sorted(RUNS, reverse=True):
         for method, unit in METHODS.items():
             text = _laws_text(_trials(data, rho, method))
             parts.append(f"Needed {unit} of {method} at ρ = {rho:g}: {text}.")

@@ -65,15 +65,31 @@ def _lowest(source: xr.Dataset) -> dict[int, Floats]:
     return {size: values for size, values in found.items() if values.size}
 
 
-def _agreement(source: xr.Dataset, size: int) -> tuple[float, int, int]:
-    """Return the fraction of chains in the lowest minimum, instances with two of them, instances."""
+def _missed(source: xr.Dataset, size: int) -> Floats:
+    """Return the distortions of all walks by instance (row); NaN where one found a planted signal."""
     chains = source["chain_distortion"].sel(size=size).transpose("sample", "part").to_numpy()
     chains = chains[np.isfinite(chains).all(axis=1)]
-    same = chains <= chains.min(axis=1, keepdims=True) * (1 + SAME)
-    return float(same.mean()), int((same.sum(axis=1) >= 2).sum()), len(chains)
+    return np.where(chains > EXACT, chains, np.nan)
 
 
-def _limit(lowest: dict[int, Floats], power: float) -> Estimate | None:
+def agreement_of(source: xr.Dataset, size: int) -> tuple[float, int, int]:
+    """Return the fraction of walks in the lowest minimum, instances with two of them, instances.
+
+    Walks that found a planted signal do not count, nor do instances with fewer than two others.
+    """
+    chains = _missed(source, size)
+    chains = chains[np.isfinite(chains).sum(axis=1) >= 2]
+    if not len(chains):
+        return float("nan"), 0, 0
+    same = chains <= np.nanmin(chains, axis=1, keepdims=True) * (1 + SAME)
+    return (
+        float(same.sum() / np.isfinite(chains).sum()),
+        int((same.sum(axis=1) >= 2).sum()),
+        len(chains),
+    )
+
+
+def limit_of(lowest: dict[int, Floats], power: float) -> Estimate | None:
     """Estimate the limit N → ∞ by a line in a power of 1/N; None if there are not three sizes."""
     groups = {n: v for n, v in lowest.items() if n >= FIRST and v.size >= MIN_SAMPLES}
     if len(groups) < 3:
@@ -127,13 +143,13 @@ def _draw_limit(ax: Axes, data: Data) -> None:
         (_lowest(data["enumerated"]), "all supports enumerated", "D", "green"),
         (lowest, "lowest of 4 walks", "o", "blue"),
     ):
-        means, errors = ([f(v) for v in own.values()] for f in (np.mean, _error))
+        means, errors = (np.array([f(v) for v in own.values()]) for f in (np.mean, _error))
         x = 1 / np.array(list(own))
         ax.errorbar(
             x, means, errors, ls="none", marker=marker, ms=5, color=COLORS[color], label=label
         )
     for (name, power), color, style in zip(POWERS.items(), ("purple", "orange"), ("--", "-")):
-        estimate = _limit(lowest, power)
+        estimate = limit_of(lowest, power)
         if estimate is None:
             continue
         limit, slope, chi2, freedom = line_through(lowest, power)
@@ -159,8 +175,8 @@ def _draw_agreement(ax: Axes, data: Data) -> None:
     ):
         source = data[name]
         sizes = [int(n) for n in source["size"] if int(source["n_samples"].sel(size=n))]
-        fractions = [_agreement(source, n)[0] for n in sizes]
-        two = [_agreement(source, n)[1] / _agreement(source, n)[2] for n in sizes]
+        fractions = [agreement_of(source, n)[0] for n in sizes]
+        two = [agreement_of(source, n)[1] / max(agreement_of(source, n)[2], 1) for n in sizes]
         ax.plot(sizes, fractions, marker=marker, color=COLORS[color], label=f"walks, {label}")
         ax.plot(
             sizes,
@@ -214,11 +230,10 @@ def _draw_hard(ax: Axes, source: xr.Dataset) -> None:
 
 
 def _trapped(source: xr.Dataset) -> dict[int, Floats]:
-    """Return the lowest distortion of the walks that found no exact solution, by instance and size."""
+    """Return the lowest distortion of the walks that missed the planted signal, by instance and size."""
     found = {}
     for size in source["size"].to_numpy():
-        chains = source["chain_distortion"].sel(size=size).transpose("sample", "part").to_numpy()
-        chains = np.where(chains > EXACT, chains, np.nan)
+        chains = _missed(source, int(size))
         chains = chains[np.isfinite(chains).any(axis=1)]
         found[int(size)] = np.nanmin(chains, axis=1) if len(chains) else np.empty(0)
     return found
@@ -233,9 +248,10 @@ def judge(data: Data) -> list[Row]:
 
     theory = Theory(data["ground"].attrs).exact
     ground = rsb.ground_state(theory).distortion
+    hard = rsb.ground_state(Theory(data["ground-hard"].attrs).exact).distortion
     lowest = _lowest(data["ground"])
-    low = _limit(lowest, POWERS["N^(−2/3)"])
-    both = [_limit(lowest, power) for power in POWERS.values()]
+    low = limit_of(lowest, POWERS["N^(−2/3)"])
+    both = [limit_of(lowest, power) for power in POWERS.values()]
     few = too_few(f"three sizes from N = {FIRST} on are needed")
     shown = [within(e, ground, CLOSE * ground) for e in both if e is not None]
     rows = [_judge_check(data)]
@@ -258,7 +274,7 @@ def judge(data: Data) -> list[Row]:
             _limit_text(lowest),
             bracket(shown[0], shown[1]) if len(shown) == 2 else few,
             new=True,
-            note="Margin: 10 %. Claimed for both powers of 1/N, whose difference is the systematic error.",
+            note="Margin: 10 %. Claimed for both powers of 1/N, which differ by the systematic error.",
         )
     )
     rows.append(
@@ -275,11 +291,11 @@ def judge(data: Data) -> list[Row]:
         Row(
             "lowest distortion of walks that miss the planted signal, (.75, .65, .5)",
             "8.6e-9",
-            f"metastable branch, 1RSB {rsb.ground_state(Theory(data['ground-hard'].attrs).exact).distortion:.3g}",
+            f"metastable branch, 1RSB {hard:.3g}",
             _hard_text(data["ground-hard"]),
             new=True,
-            note="Walks that differ have not reached the lowest metastable minimum; then these are upper "
-            "bounds and nothing is claimed.",
+            note="Where walks differ, they have not reached the lowest metastable minimum: these are "
+            "upper bounds, and nothing is claimed.",
         )
     )
     return rows
@@ -306,7 +322,7 @@ def _limit_text(lowest: dict[int, Floats]) -> str:
     """List ε_0(N), and the limits by both powers."""
     parts = [f"N = {n}: {pm(float(v.mean()), _error(v))} ({v.size})" for n, v in lowest.items()]
     for name, power in POWERS.items():
-        estimate = _limit(lowest, power)
+        estimate = limit_of(lowest, power)
         if estimate is not None:
             _, _, chi2, freedom = line_through(lowest, power)
             value = pm(float(estimate.mean[0]), float(estimate.error[0]))
@@ -318,7 +334,7 @@ def _agreement_text(source: xr.Dataset) -> str:
     parts = []
     for n in source["size"].to_numpy():
         if int(source["n_samples"].sel(size=n)):
-            fraction, two, count = _agreement(source, int(n))
+            fraction, two, count = agreement_of(source, int(n))
             parts.append(f"N = {n}: {fraction:.2f} ({two} of {count})")
     return ", ".join(parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -34,14 +34,22 @@ EXACT_MARGIN = 0.005  # nats per column
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
     """Return population annealing and enumeration at N = 20, and populations at larger sizes."""
-    solver = {"kind": "population", "rho": 0.2, "population": 400, "tau": 5, **COOLED}
+    solver: dict[str, Any] = {
+        "kind": "population",
+        "rho": 0.2,
+        "population": 400,
+        "tau": 5,
+        **COOLED,
+    }
+    if quick:
+        solver["population"] = 50
     few = {20: 10 if quick else 60}
     return {
         **shared(quick, "enumerated"),
         "population-small": Sweep(noise_only(0.5), solver, few),
         "population": Sweep(
             noise_only(0.5),
-            {**solver, "population": 50} if quick else solver,
+            solver,
             {40: 5} if quick else {50: 50, 100: 30, 200: 20},
         ),
     }
