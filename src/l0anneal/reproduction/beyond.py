@@ -175,9 +175,11 @@ def kicked(
     }
 
 
-def evidenced(instance: Instance, seed: int) -> Arrays:
+def evidenced(instance: Instance, seed: int, max_attempts: int, n_draws: int) -> Arrays:
     """Run evidence annealing, which is told neither k nor the noise."""
-    result = evidence_anneal(instance.problem, random_state=seed)
+    result = evidence_anneal(
+        instance.problem, max_attempts=max_attempts, n_draws=n_draws, random_state=seed
+    )
     return {"final_mse": np.array(instance.mse(result.coef))}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ __all__ = [
     "points",
     "save",
     "size_style",
+    "size_ticks",
     "thin",
 ]
 
@@ -142,6 +144,13 @@ def finish(
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color="0.93", lw=0.6)
     ax.set_axisbelow(True)
+
+
+def size_ticks(ax: Axes, sizes: Iterable[int]) -> None:
+    """Mark a logarithmic axis at the sizes of the systems and nowhere else."""
+    shown = sorted(set(sizes))
+    ax.set_xticks(shown, [str(size) for size in shown])
+    ax.minorticks_off()
 
 
 def limits(ax: Axes, *theory: ArrayLike, pad: float = 4.0) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, only_solvable
-from l0anneal.reproduction.drawing import finish, size_style
+from l0anneal.reproduction.drawing import finish, size_style, size_ticks
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.figures.waiting import RUNS, binomial_interval
 from l0anneal.reproduction.growth import (
@@ -52,7 +52,8 @@ def sweeps(quick: bool) -> dict[str, Sweep]:
         sizes = {20: 8, 40: 8} if quick else {40: 100, 60: 100, 80: 100, 100: 100, 200: 50, 400: 20}
         found[f"escape-{rho}-kicks"] = Sweep(ensemble, walk, sizes, "escape")
     sizes = {20: 4, 40: 4} if quick else {40: 100, 60: 100, 80: 100, 100: 100, 200: 100, 400: 50}
-    found["escape-evidence"] = Sweep(ensemble, {"kind": "evidence"}, sizes, "escape")
+    evidence = {"kind": "evidence", "max_attempts": 1, "n_draws": 100}
+    found["escape-evidence"] = Sweep(ensemble, evidence, sizes, "escape")
     return found
 
 
@@ -155,6 +156,7 @@ def draw(data: Data) -> Figure:
             logx=True,
             logy=True,
         )
+        size_ticks(row[2], [*_annealed(data, rho), *_walked(data, rho)])
         for ax in row[:2]:
             ax.set_ylim(-0.03, 1.03)
         for ax in row:
@@ -234,7 +236,7 @@ def _draw_growth(ax: Axes, data: Data, rho: float) -> None:
                 lolims=not np.isfinite(high),
                 capsize=2,
             )
-    ax.set_ylim(0.5, 3e6)
+    ax.set_ylim(0.1, 3e6)
 
 
 # ---------------------------------------------------------------- judgement

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory
-from l0anneal.reproduction.drawing import finish
+from l0anneal.reproduction.drawing import finish, size_ticks
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import MIN_SAMPLES, Row, limit_weights, pm
 from l0anneal.reproduction.rules import Estimate, bracket, rate_above, too_few, within
@@ -190,6 +190,7 @@ def _draw_agreement(ax: Axes, data: Data) -> None:
     finish(
         ax, "columns N", "fraction in the lowest minimum", "do independent walks agree?", logx=True
     )
+    size_ticks(ax, (int(n) for n in data["ground"]["size"]))
     ax.set_ylim(-0.03, 1.03)
 
 
@@ -227,6 +228,7 @@ def _draw_hard(ax: Axes, source: xr.Dataset) -> None:
     )
     title = "hard problem: lowest without the planted"
     finish(ax, "columns N", "distortion ε = E/M", title, logx=True, logy=True)
+    size_ticks(ax, (int(n) for n in source["size"]))
 
 
 def _trapped(source: xr.Dataset) -> dict[int, Floats]:
