@@ -85,7 +85,7 @@ def limit_of_halves(temperature: Floats, curves: Mapping[int, Floats]) -> Estima
 
 
 def resampled_limits(
-    temperature: Floats, curves: Mapping[int, Floats], n_resampled: int = 1000
+    temperature: Floats, curves: Mapping[int, Floats], n_resampled: int = 400
 ) -> Floats:
     """Return T at half probability for N → ∞, from resamplings of the instances at each size.
 

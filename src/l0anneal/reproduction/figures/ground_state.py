@@ -174,9 +174,11 @@ def _draw_agreement(ax: Axes, data: Data) -> None:
         ("ground-hard", "hard problem (.75, .65, .5)", "orange", "s"),
     ):
         source = data[name]
-        sizes = [int(n) for n in source["size"] if int(source["n_samples"].sel(size=n))]
-        fractions = [agreement_of(source, n)[0] for n in sizes]
-        two = [agreement_of(source, n)[1] / max(agreement_of(source, n)[2], 1) for n in sizes]
+        found = {int(n): agreement_of(source, int(n)) for n in source["size"]}
+        found = {n: agreement for n, agreement in found.items() if agreement[2]}
+        sizes = list(found)
+        fractions = [fraction for fraction, _, _ in found.values()]
+        two = [pairs / count for _, pairs, count in found.values()]
         ax.plot(sizes, fractions, marker=marker, color=COLORS[color], label=f"walks, {label}")
         ax.plot(
             sizes,
@@ -335,8 +337,8 @@ def _limit_text(lowest: dict[int, Floats]) -> str:
 def _agreement_text(source: xr.Dataset) -> str:
     parts = []
     for n in source["size"].to_numpy():
-        if int(source["n_samples"].sel(size=n)):
-            fraction, two, count = agreement_of(source, int(n))
+        fraction, two, count = agreement_of(source, int(n))
+        if count:
             parts.append(f"N = {n}: {fraction:.2f} ({two} of {count})")
     return ", ".join(parts)
 
@@ -347,7 +349,7 @@ def _hard_text(source: xr.Dataset) -> str:
         for n, v in _trapped(source).items()
         if v.size
     ]
-    return ", ".join(parts) + ". Walks that agree: " + _agreement_text(source)
+    return ", ".join(parts) + ". In the lowest minimum: " + (_agreement_text(source) or "–")
 
 
 def findings(data: Data) -> str:
