@@ -199,18 +199,22 @@ def _draw_methods(ax: Axes, data: Data, rho: float) -> None:
         "annealing": {"ls": "-", "marker": "o"},
         "walk": {"ls": "--", "marker": "s", "mfc": "none"},
     }
-    for rank, size in enumerate(chosen):
-        color = size_style(rank)["color"]
+    ranks = {size: rank for rank, size in enumerate(runs["annealing"])}
+    for size in chosen:
+        color = size_style(ranks[size])["color"]
         for method, look in looks.items():
             _, table, seconds = runs[method][size]
             rates, bars = _bars(table)
-            label = f"{method}, N = {size}"
-            ax.errorbar(seconds, rates, bars, ms=4, lw=0.9, color=color, label=label, **look)
+            ax.errorbar(seconds, rates, bars, ms=4, lw=0.9, color=color, **look)
         error = evidence["final_mse"].sel(size=size).dropna("sample").to_numpy()
         rates, bars = _bars((error < FOUND).astype(float)[:, None])
         at = float(evidence["seconds"].sel(size=size).mean())
-        label = f"evidence, N = {size}"
-        ax.errorbar([at], rates, bars, marker="*", ms=10, ls="none", color=color, label=label)
+        ax.errorbar([at], rates, bars, marker="*", ms=10, ls="none", color=color)
+    for method, look in looks.items():
+        ax.plot([], [], color="0.4", ms=4, lw=0.9, label=method, **look)
+    names = ", ".join(str(size) for size in chosen)
+    label = f"evidence; N = {names} in the colours of the left"
+    ax.plot([], [], marker="*", ms=10, ls="none", color="0.4", label=label)
 
 
 def _draw_growth(ax: Axes, data: Data, rho: float) -> None:
@@ -225,7 +229,7 @@ def _draw_growth(ax: Axes, data: Data, rho: float) -> None:
             ax.plot(x, y, color=COLORS[color], ls=style, lw=1.2, label=label)
         for size in sizes:
             best, low, high = half_time(trials, size, fit_growth(trials, "power").steepness)
-            down, up = best - low, (high - best if np.isfinite(high) else 0.0)
+            down, up = best - low, (high - best if np.isfinite(high) else 2 * best)
             ax.errorbar(
                 size,
                 best,
