@@ -23,7 +23,7 @@ __all__ = ["gather", "read_data", "read_run", "write_data"]
 
 #: The bits of the mantissa that are kept: five digits where nothing is subtracted, three for the
 #: acceptance, which is only looked at, and all 23 of a float for the rest.
-_BITS = {"distortion": 16, "mse": 16, "acceptance": 10}
+_BITS = {"distortion": 16, "mse": 16, "acceptance": 10, "overlap": 12, "mse_histogram": 12}
 _UNITS = {
     "distortion": "energy per measurement, E/M",
     "final_distortion": "energy per measurement, E/M",
@@ -34,6 +34,14 @@ _UNITS = {
     "final_mse_by_eighth": "squared coefficient, mean over an eighth of the columns",
     "free_entropy": "nats per column, log G / N",
     "acceptance": "fraction of proposals",
+    "specific_heat": "energy per measurement and temperature, dε/dT",
+    "autocorrelation": "sweeps",
+    "below_tenth": "fraction of sweeps with a mean squared error below 0.1",
+    "mse_histogram": "fraction of sweeps, by bins of the mean squared error",
+    "overlap": "fraction of pairs of supports that share 0, 1, … k columns",
+    "chain_distortion": "energy per measurement, E/M, of each chain",
+    "chain_kicks": "kicks of each chain",
+    "signal": "squared norm of y per measurement",
     "seconds": "processor seconds of the solver",
     "n_planted": "columns",
     "n_samples": "finished samples",
@@ -82,8 +90,8 @@ def gather(sweep: Sweep, store: Store) -> xr.Dataset:
         with np.errstate(divide="ignore"):
             data = data.assign_coords(mu=mu, temperature=("mu", 1.0 / mu))
     for name, values in columns.items():
-        curve = mu is not None and values.shape[2:] == mu.shape
-        dims = ["size", "sample", "mu" if curve else "part"]
+        curve = mu is not None and values.shape[2:3] == mu.shape
+        dims = ["size", "sample", "mu" if curve else "part", f"{name}_bin"]
         data[name] = (dims[: values.ndim], values)
     for name, unit in _UNITS.items():
         if name in data.variables:

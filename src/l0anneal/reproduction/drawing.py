@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ __all__ = [
     "points",
     "save",
     "size_style",
+    "size_ticks",
     "thin",
 ]
 
@@ -38,7 +40,10 @@ T_LABEL = "temperature T = 1/μ (units of energy)"
 DISTORTION_LABEL = "distortion ε = E/M"
 MSE_LABEL = "mean squared error per column"
 SHOWN_LOW, SHOWN_HIGH = 7.5e-5, 12.0  # temperatures: the paper's schedule and a little more
-_BY_RANK = (("blue", "o"), ("orange", "s"), ("green", "^"), ("purple", "D"))
+_BY_RANK = (
+    *(("blue", "o"), ("orange", "s"), ("green", "^"), ("purple", "D")),
+    *(("red", "v"), ("sky", "P")),
+)
 
 
 def size_style(rank: int) -> dict[str, Any]:
@@ -139,6 +144,13 @@ def finish(
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color="0.93", lw=0.6)
     ax.set_axisbelow(True)
+
+
+def size_ticks(ax: Axes, sizes: Iterable[int]) -> None:
+    """Mark a logarithmic axis at the sizes of the systems and nowhere else."""
+    shown = sorted(set(sizes))
+    ax.set_xticks(shown, [str(size) for size in shown])
+    ax.minorticks_off()
 
 
 def limits(ax: Axes, *theory: ArrayLike, pad: float = 4.0) -> None:

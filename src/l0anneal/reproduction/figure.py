@@ -32,6 +32,8 @@ class ReportFigure:
     draw, judge : callable
         Take the measured data of these sweeps by name. ``draw`` returns the drawing, ``judge`` the
         figure's rows of the verdict table.
+    findings : callable, optional
+        Takes the same data and returns sentences with numbers that follow the caption.
     """
 
     name: str
@@ -40,3 +42,4 @@ class ReportFigure:
     sweeps: Callable[[bool], Mapping[str, Sweep]]
     draw: Callable[[Data], Figure]
     judge: Callable[[Data], list[Row]]
+    findings: Callable[[Data], str] | None = None

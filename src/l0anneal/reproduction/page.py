@@ -93,6 +93,8 @@ class Report:
         The rows of each figure, each with its decision (None if it is reported only).
     images, samples : dict
         The PNG file, and the sizes with their samples, by figure.
+    findings : dict
+        Sentences with measured numbers that follow the caption, by figure; may be empty.
     omitted : dict
         Why a figure was left out, by figure.
     """
@@ -102,6 +104,7 @@ class Report:
     rows: dict[str, list[tuple[Row, Decision | None]]] = field(default_factory=dict)
     images: dict[str, bytes] = field(default_factory=dict)
     samples: dict[str, str] = field(default_factory=dict)
+    findings: dict[str, str] = field(default_factory=dict)
     omitted: dict[str, str] = field(default_factory=dict)
 
 
@@ -129,7 +132,8 @@ def page(report: Report) -> str:
     parts.append("<h2>The figures</h2>")
     for name, figure in FIGURES.items():
         if name in report.images:
-            parts.append(_figure(name, figure.title, figure.caption, report))
+            caption = f"{figure.caption} {report.findings.get(name, '')}".strip()
+            parts.append(_figure(name, figure.title, caption, report))
         elif name in report.omitted:
             parts.append(
                 f"<h3>{html.escape(figure.title)}</h3>"

@@ -118,8 +118,8 @@ def _finish(out: Path, data: Data, run: dict[str, Any], n_jobs: int | None) -> P
     calls = [delayed(_make)(name, of_figure[name], out / "figures") for name in ready]
     rows: dict[str, list[Row]] = {}
     with results_of(calls, n_jobs, "generator") as made:
-        for name, (its_rows, image) in zip(ready, made, strict=True):
-            rows[name], report.images[name] = its_rows, image
+        for name, (its_rows, image, findings) in zip(ready, made, strict=True):
+            rows[name], report.images[name], report.findings[name] = its_rows, image, findings
     report.rows = decided(rows)
     out.mkdir(parents=True, exist_ok=True)
     path = out / "report.html"
@@ -127,10 +127,11 @@ def _finish(out: Path, data: Data, run: dict[str, Any], n_jobs: int | None) -> P
     return path
 
 
-def _make(name: str, data: Data, directory: Path) -> tuple[list[Row], bytes]:
-    """Judge and draw one figure; return its rows of the table and its PNG file."""
+def _make(name: str, data: Data, directory: Path) -> tuple[list[Row], bytes, str]:
+    """Judge and draw one figure; return its rows of the table, its PNG file and its findings."""
     figure = FIGURES[name]
-    return figure.judge(data), save(figure.draw(data), directory, name)["png"].read_bytes()
+    image = save(figure.draw(data), directory, name)["png"].read_bytes()
+    return figure.judge(data), image, figure.findings(data) if figure.findings else ""
 
 
 def decided(rows: dict[str, list[Row]]) -> dict[str, list[tuple[Row, Decision | None]]]:

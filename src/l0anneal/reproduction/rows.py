@@ -137,12 +137,12 @@ def judged_sizes(data: xr.Dataset) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     return data["size"].to_numpy()[enough].astype(int), counts[enough].astype(int)
 
 
-def limit_weights(sizes: NDArray[np.int_], counts: NDArray[np.int_]) -> Floats:
+def limit_weights(sizes: NDArray[np.int_], counts: NDArray[np.int_], power: float = 1.0) -> Floats:
     """Return the weights by which the means at several sizes add up to the limit N → ∞.
 
-    The limit is the intercept of a straight line in 1/N. Sizes are weighted by N times their
-    samples, as for a quantity that averages itself; weights from the measured error bars would favour
-    sizes that happen to lack outliers. One size is its own limit.
+    The limit is the intercept of a straight line in 1/N, or in a ``power`` of 1/N. Sizes are weighted
+    by N times their samples, as for a quantity that averages itself; weights from the measured error
+    bars would favour sizes that happen to lack outliers. One size is its own limit.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def limit_weights(sizes: NDArray[np.int_], counts: NDArray[np.int_]) -> Floats:
     """
     if sizes.size == 1:
         return np.ones(1)
-    x, w = 1.0 / sizes, sizes * counts.astype(float)
+    x, w = 1.0 / sizes**power, sizes * counts.astype(float)
     s0, s1, s2 = w.sum(), (w * x).sum(), (w * x * x).sum()
     return np.asarray(w * (s2 - s1 * x) / (s0 * s2 - s1 * s1))
 

@@ -13,6 +13,14 @@ from numpy.typing import NDArray
 from l0anneal import baselines, ensembles
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.problem.ensembles import Instance
+from l0anneal.reproduction.beyond import (
+    enumerated,
+    evidenced,
+    get_ready,
+    kicked,
+    populated,
+    tempered,
+)
 from l0anneal.reproduction.heating import heat
 from l0anneal.reproduction.task import Task
 from l0anneal.samplers.annealing.anneal import anneal
@@ -64,7 +72,8 @@ def instance_of(task: Task) -> Instance:
 def _get_ready(kind: str) -> None:
     """Compile and import what a solver needs on its first call, to keep this out of its time."""
     warm_up()
-    if kind not in ("anneal", "heat"):
+    get_ready(kind)
+    if kind in ("omp", "l1", "basis_pursuit"):
         import scipy.optimize  # noqa: F401
         import sklearn.linear_model  # noqa: F401
 
@@ -157,4 +166,9 @@ _SOLVERS: dict[str, Callable[..., Arrays]] = {
     "omp": _omp,
     "l1": _l1,
     "basis_pursuit": _basis_pursuit,
+    "temper": tempered,
+    "kicks": kicked,
+    "evidence": evidenced,
+    "population": populated,
+    "enumerate": enumerated,
 }

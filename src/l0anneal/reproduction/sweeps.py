@@ -14,9 +14,21 @@ from typing import Any
 
 from l0anneal.reproduction.task import Task
 
-__all__ = ["Sweep", "annealed", "noise_only", "paper_sizes", "planted", "shared", "tasks_of"]
+__all__ = [
+    "COOLED",
+    "Sweep",
+    "annealed",
+    "noise_only",
+    "paper_sizes",
+    "planted",
+    "shared",
+    "tasks_of",
+]
 
 PAPER = {"kind": "paper", "tau": 5}
+
+#: The inverse temperatures of enumeration and of populations, after μ = 0.
+COOLED = {"mu_min": 0.05, "mu_max": 20.0, "n": 32}
 
 
 @dataclass(frozen=True)
@@ -124,6 +136,9 @@ def shared(quick: bool, *names: str) -> dict[str, Sweep]:
         **{
             f"noise-{tau}": Sweep(noise_only(0.5), slower(0.2, tau), few) for tau in (1, 2, 20, 100)
         },
+        "enumerated": Sweep(
+            noise_only(0.5), {"kind": "enumerate", "rho": 0.2, **COOLED}, {20: 10 if quick else 200}
+        ),
         "omp": Sweep(noise_only(0.5), {"kind": "omp", "rho": 0.2}, sizes),
         "l1": Sweep(noise_only(0.5), {"kind": "l1", "rho": 0.2}, sizes),
         **{

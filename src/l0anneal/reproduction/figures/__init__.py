@@ -9,12 +9,16 @@ from l0anneal.reproduction.figures import (
     computation_time,
     easy,
     entropy,
+    equilibrium,
+    escape,
     freezing,
+    ground_state,
     hard,
     metastable,
     noise_only,
     noisy,
     phase_diagram,
+    population,
     rho,
     seeded,
     slow,
@@ -40,6 +44,10 @@ FIGURES: dict[str, ReportFigure] = {
         rho,
         noisy,
         seeded,
+        equilibrium,
+        escape,
+        ground_state,
+        population,
     )
 }
 
@@ -50,7 +58,7 @@ def figure_names(figures: Iterable[str] = ()) -> list[str]:
     Examples
     --------
     >>> figure_names(["slow"]), len(figure_names())
-    (['slow'], 13)
+    (['slow'], 17)
     """
     names = list(figures) or list(FIGURES)
     if unknown := [name for name in names if name not in FIGURES]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from l0anneal._util.figures import new_figure
 from l0anneal.reproduction.analysis import Data, found, only_solvable
-from l0anneal.reproduction.drawing import finish, size_style
+from l0anneal.reproduction.drawing import finish, size_style, size_ticks
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import Row, n_of
 from l0anneal.reproduction.rules import Verdict, more_often, not_less_often, too_few
@@ -75,8 +75,7 @@ def draw(data: Data) -> Figure:
             ax.errorbar(x, rates, bars, label=f"τ = {tau}", ms=5, lw=1.2, **size_style(rank))
         title = f"ρ = {rho:g}: " + ("a metastable state" if rho > 0.6 else "no metastable state")
         finish(ax, "columns N", "fraction of instances solved", title, logx=True)
-        ax.set_xticks(sorted(sizes), [str(size) for size in sorted(sizes)])
-        ax.minorticks_off()
+        size_ticks(ax, sizes)
         ax.set_ylim(-0.03, 1.03)
         ax.legend(frameon=False, fontsize=9)
     return figure

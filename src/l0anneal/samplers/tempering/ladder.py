@@ -43,6 +43,7 @@ class ReplicaLadder:
         least: int,
         most: int,
         mu: Floats,
+        start: NDArray[np.int64] | None = None,
     ) -> None:
         self.run, self.problem, self.least, self.most = run, problem, least, most
         run.prepare(problem)
@@ -52,14 +53,20 @@ class ReplicaLadder:
         self.weights = np.zeros((mu.size, self.n_sizes))
         self.best: list[NDArray[np.int64] | None] = [None] * self.n_sizes
         self.lowest = np.full(self.n_sizes, np.inf)
-        starts = []
-        for a, size in enumerate(np.linspace(most, least, mu.size).round().astype(int)):
-            workspace = run.workspace(problem, most)
-            rng = np.random.default_rng(run.stream("temper start", a))
-            workspace.fill(most, rng.permutation(problem.n_columns))  # names the rank if too small
-            starts.append(workspace.inside_columns[:size].copy())
+        starts = self._random_starts(mu.size) if start is None else [start] * mu.size
         self._place(mu, starts)
         self.survey(0)
+
+    def _random_starts(self, n_rungs: int) -> list[NDArray[np.int64]]:
+        """Return a random support for each rung; sizes fall from the hot end to the cold one."""
+        starts = []
+        for a, size in enumerate(np.linspace(self.most, self.least, n_rungs).round().astype(int)):
+            workspace = self.run.workspace(self.problem, self.most)
+            rng = np.random.default_rng(self.run.stream("temper start", a))
+            # names the rank if it is too small
+            workspace.fill(self.most, rng.permutation(self.problem.n_columns))
+            starts.append(workspace.inside_columns[:size].copy())
+        return starts
 
     def _place(self, mu: Floats, supports: list[NDArray[np.int64]]) -> None:
         """Put a replica with the given support on each rung."""

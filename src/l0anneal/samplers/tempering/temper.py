@@ -62,6 +62,7 @@ def temper(
     n_burn_in: int | None = None,
     survey_tau: int | None = None,
     polish: bool = True,
+    initial_support: ArrayLike | None = None,
     n_jobs: int | None = None,
     keep_samples: bool = False,
     observables: Mapping[str, Observable] | None = None,
@@ -106,6 +107,10 @@ def temper(
         annealings that give the first weights of the sizes; by default 5. With 0 there is none.
     polish : bool
         End with a descent from the best support of each size to a swap-local minimum.
+    initial_support : array of ``n_nonzero`` column indices, optional
+        Where every replica starts; by default each starts at a random support of its own. A run from a
+        known solution and one from random supports agree if both have reached equilibrium. It cannot
+        be combined with ``sizes``.
     n_jobs : int
         Number of threads (−1: all cores). The result does not depend on it.
     keep_samples : bool
@@ -154,6 +159,7 @@ def temper(
     3
     """
     least, most = _check_sizes(problem, n_nonzero, sizes)
+    start = _check_start(problem, initial_support, least, most)
     checked = check_observables(observables)
     counts = _check_counts(n_sweeps, n_pilot, n_burn_in, survey_tau, n_replicas)
     if mu_max is not None:
@@ -176,7 +182,7 @@ def temper(
                 else:
                     run.expect(counts.n_pilot + counts.n_burn_in + counts.n_sweeps)
                 mu = _first_ladder(run, problem, most, counts, mu_max) if given is None else given
-                rungs = ReplicaLadder(run, problem, least, most, mu * problem.unit_energy)
+                rungs = ReplicaLadder(run, problem, least, most, mu * problem.unit_energy, start)
                 rungs.survey(counts.survey_tau)
                 done = _first_stage(run, rungs, counts)
             _run(run, rungs, given is None, counts, series, done)
@@ -314,6 +320,16 @@ def _check_sizes(
     if least > most:
         raise ValueError(f"sizes is a pair k_min ≤ k_max; got {sizes!r}")
     return least, most
+
+
+def _check_start(
+    problem: SparseProblem, initial_support: ArrayLike | None, least: int, most: int
+) -> NDArray[np.int64] | None:
+    if initial_support is None:
+        return None
+    if least < most:
+        raise ValueError("initial_support needs supports of one size: give n_nonzero, not sizes")
+    return problem.check_support(initial_support, most)
 
 
 def _check_ladder(ladder: ArrayLike, n_replicas: int | None, mu_max: float | None) -> Floats:
