@@ -202,6 +202,7 @@ def escape_data(laws):
     return data
 
 
+@pytest.mark.slow
 def test_the_law_of_growth_is_judged_both_ways():
     right = escape_data({0.65: "exponential", 0.55: "power"})
     wrong = escape_data({0.65: "power", 0.55: "exponential"})
