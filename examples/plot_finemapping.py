@@ -12,7 +12,7 @@ have an effect, and what a study would publish about it: z-scores and correlatio
 finds the credible sets of one region, and then of many regions, to see whether the sets keep what they
 promise.
 
-The example takes about a minute; with ``L0ANNEAL_QUICK=1`` it maps fewer regions. It needs msprime:
+The example takes about two minutes; with ``L0ANNEAL_QUICK=1`` it maps fewer regions. It needs msprime:
 ``pip install 'l0anneal[examples]'``.
 """
 
