@@ -159,8 +159,10 @@ def draw(data: Data) -> Figure:
         size_ticks(row[2], [*_annealed(data, rho), *_walked(data, rho)])
         for ax in row[:2]:
             ax.set_ylim(-0.03, 1.03)
-        for ax in row:
+        for ax in (row[0], row[2]):
             ax.legend(frameon=False, fontsize=7.5)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 3}
+        row[1].legend(frameon=False, fontsize=7, columnspacing=1.0, **below)
     return figure
 
 
