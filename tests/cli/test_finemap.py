@@ -128,7 +128,7 @@ def test_mistakes_are_one_line(capsys, tmp_path, monkeypatch, args, words):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs process groups")
-@pytest.mark.parametrize("options", [("-j", 2), ("-j", 1)])
+@pytest.mark.parametrize("options", [("-j", 2), pytest.param(("-j", 1), marks=pytest.mark.slow)])
 def test_ctrl_c_ends_all_processes_and_keeps_finished_loci(tmp_path, options):
     for i, locus in enumerate(loci(3) * 40):
         named = Locus(f"locus{i}", locus.R, locus.n, z=locus.z, names=locus.names)

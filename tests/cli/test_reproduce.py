@@ -160,7 +160,13 @@ def test_a_missing_package_is_told_before_any_task_runs(capsys, tmp_path, monkey
 
 @pytest.mark.skipif(os.name == "nt", reason="needs process groups")
 @pytest.mark.parametrize(
-    "options", [("-j", 2), ("-j", 1), ("-j", 2, "--backend", "threading"), "dask"]
+    "options",
+    [
+        ("-j", 2),
+        pytest.param(("-j", 1), marks=pytest.mark.slow),
+        pytest.param(("-j", 2, "--backend", "threading"), marks=pytest.mark.slow),
+        "dask",
+    ],
 )
 def test_ctrl_c_ends_all_processes_and_keeps_finished_tasks(tmp_path, options):
     if options == "dask":

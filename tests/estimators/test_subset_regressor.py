@@ -25,20 +25,25 @@ def with_few_draws(test):
     return pytest.mark.usefixtures("few_draws")(test)
 
 
-# scikit-learn's selectors warn when nothing is selected, which is the right answer for some of the
-# checks' random data
-@pytest.mark.filterwarnings("ignore:No features were selected")
-# the check of several targets has 10 rows and 10 columns that all matter, which nobody could find out
-@pytest.mark.filterwarnings("ignore:the search found neither an exact")
-@with_few_draws
-@parametrize_with_checks(
-    [
-        AnnealedSubsetRegressor(),
-        AnnealedSubsetRegressor(1),
-        AnnealedSubsetRegressor("ebic", alpha=0.1),
-    ]
-)
+def checked(test):
+    """Mark a test that runs scikit-learn's checks."""
+    # selectors warn when nothing is selected, which is the right answer for some random data
+    test = pytest.mark.filterwarnings("ignore:No features were selected")(test)
+    # the check of several targets has 10 rows and 10 columns that all matter, which nobody could find
+    test = pytest.mark.filterwarnings("ignore:the search found neither an exact")(test)
+    return with_few_draws(test)
+
+
+@checked
+@parametrize_with_checks([AnnealedSubsetRegressor(), AnnealedSubsetRegressor("ebic", alpha=0.1)])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@checked
+@parametrize_with_checks([AnnealedSubsetRegressor(1)])
+def test_scikit_learn_checks_at_a_given_size(estimator, check):
     check(estimator)
 
 

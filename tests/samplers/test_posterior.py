@@ -83,7 +83,11 @@ def compare(result, p, size, log_noise, humps, batches=20):
     return error
 
 
-@pytest.mark.parametrize(("m", "n"), [(30, 8), (8, 8), (5, 8)], ids=["tall", "square", "wide"])
+@pytest.mark.parametrize(
+    ("m", "n"),
+    [pytest.param(30, 8, marks=pytest.mark.slow), (8, 8), (5, 8)],
+    ids=["tall", "square", "wide"],
+)
 def test_one_hump(m, n):
     A, y = instance(m, n)
     problem = SparseProblem(A, y)
@@ -93,9 +97,16 @@ def test_one_hump(m, n):
     assert np.all(error[:n] < 0.03)
 
 
-@pytest.mark.parametrize("slab", ["learned", "two humps"])
-@pytest.mark.parametrize(("m", "n"), [(20, 5), (4, 5)], ids=["tall", "wide"])
-def test_two_humps(slab, m, n):
+@pytest.mark.parametrize(
+    ("m", "n", "slab"),
+    [
+        (20, 5, "learned"),
+        (4, 5, "two humps"),
+        pytest.param(20, 5, "two humps", marks=pytest.mark.slow),
+        pytest.param(4, 5, "learned", marks=pytest.mark.slow),
+    ],
+)
+def test_two_humps(m, n, slab):
     A, y = instance(m, n)
     problem = SparseProblem(A, y)
     result = evidence_anneal(problem, slab=slab, n_draws=DRAWS, random_state=1)
