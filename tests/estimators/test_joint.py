@@ -131,6 +131,7 @@ def test_weights_ridge_forced_columns_sparse_and_names():
     assert "one set of columns for all outputs" in model.summary()
 
 
+@pytest.mark.slow
 def test_criteria_count_the_choice_of_a_support_once():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((80, 15))

@@ -40,6 +40,7 @@ def test_two_workers_give_the_bits_of_one(reference, tmp_path, backend):
     assert_same_arrays(reference, store, tasks())
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_bits_of_one(reference, tmp_path):
     distributed = pytest.importorskip("distributed")
     store = Store(tmp_path)

@@ -53,6 +53,7 @@ def assert_every_file_is_complete(out):
             assert all(file[name] is not None for name in file.files)
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_in_the_arrays_of_an_undisturbed_one(tmp_path):
     figure, printed = "time", tmp_path / "printed"  # short tasks, and no theory to solve
     tasks = tasks_of(sweeps_of([figure], quick=True))

@@ -342,6 +342,7 @@ def test_of_duplicates_one_is_returned_at_fixed_size():
     assert support in ([2, 8], [5, 8])
 
 
+@pytest.mark.slow
 def test_noise_does_not_vanish_where_columns_abound():
     """Any signal of 30 samples can be represented by 15 of 3000 columns, nearly."""
     rng = np.random.default_rng(0)

@@ -27,6 +27,7 @@ def test_a_verdict_can_be_wrong():
     assert is_wrong("hard", False, "trapped") == (False, False)
 
 
+@pytest.mark.slow
 def test_a_few_verdicts_are_right():
     families = [f for f in BENCHMARK["FAMILIES"] if f.__name__ in ("correlated", "offset", "easy")]
     attempts = ("anneal, 40 sweeps", "50 kicks")

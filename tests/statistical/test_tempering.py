@@ -82,6 +82,7 @@ def test_autocorrelation_time_of_a_known_series(memory):
     assert abs(autocorrelation_time(series) - expected) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_run_answers_rightly_or_refuses():
     """Short runs refuse, long ones answer, and no answer is off by more than 4.5 stated errors.
 
