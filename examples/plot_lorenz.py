@@ -1,4 +1,4 @@
-r"""
+"""
 PySINDy with l0anneal: Lorenz's equations without a threshold to tune
 =====================================================================
 
@@ -10,11 +10,11 @@ estimator of scikit-learn, so PySINDy takes it as an optimiser. It infers the nu
 threshold, and does not depend on units.
 
 The recording here is simulated from Lorenz's equations with noise, so that the right terms and
-coefficients are known:
+coefficients are known::
 
-.. math::
-
-    \dot x = 10 (y - x), \qquad \dot y = x (28 - z) - y, \qquad \dot z = x y - 8/3\, z.
+    dx/dt = 10 (y − x)
+    dy/dt = x (28 − z) − y
+    dz/dt = x y − 8/3 z
 
 The example takes about a minute; with ``L0ANNEAL_QUICK=1`` it has one recording at one level of noise.
 It needs PySINDy: ``pip install 'l0anneal[examples]'``.

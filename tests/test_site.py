@@ -151,3 +151,11 @@ def test_a_public_name_has_an_example_and_says_what_to_see_also(name):
 )
 def test_a_link_in_the_repository_becomes_one_in_the_site(link, source, page, expected):
     assert repository_links.rewritten(f"[text]({link})", source, page) == f"[text]({expected})"
+
+
+def test_links_of_a_copied_page_lead_to_built_pages():
+    change = repository_links.with_built_pages
+    assert change('<a href="../theory.md">') == '<a href="../theory.html">'
+    assert change('<a href="../a/b.md#c">') == '<a href="../a/b.html#c">'
+    for left in ('<a href="https://example.org/x.md">', "theory.md", '<a href="style.css">'):
+        assert change(left) == left

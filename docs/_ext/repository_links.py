@@ -6,7 +6,7 @@ Pages link to files as they stand in the repository, so that the links work ther
 * a link to a source file leads to a page with its text, which is made here,
 * a link to a Markdown file outside ``docs/`` leads to the page that shows its text,
 * a link to a page that is not made by Sphinx, such as the explorer, stays as it is; such
-  pages are copied.
+  pages are copied, and their links to Markdown files lead to the built pages.
 """
 
 import os
@@ -123,11 +123,22 @@ def write_code_pages(app):
             path.write_text(text, "utf-8")
 
 
+def with_built_pages(html):
+    """Let links of a copied page to Markdown files lead to the pages that are built from them.
+
+    >>> with_built_pages('<a href="../theory.md#units">')
+    '<a href="../theory.html#units">'
+    """
+    return re.sub(r'(href="\.\./[^":]*)\.md(["#])', r"\1.html\2", html)
+
+
 def copy_finished_pages(app, exception):
     for name in COPIED:
         source, goal = Path(app.srcdir) / name, Path(app.outdir) / name
         if source.is_dir():
             shutil.copytree(source, goal, dirs_exist_ok=True)
+            for page in goal.rglob("*.html"):
+                page.write_text(with_built_pages(page.read_text("utf-8")), "utf-8")
         elif source.exists():
             goal.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, goal)
