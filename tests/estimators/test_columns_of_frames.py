@@ -45,5 +45,5 @@ def test_a_path_is_not_diagnosed_but_the_way_is_shown():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 4))
     model = AnnealedSubsetRegressor("bic", random_state=0).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"got a SubsetPath.*n_chains=2"):
+    with pytest.raises(ValueError, match=r"got SubsetPath.*n_chains=2"):
         diagnose(model.result_)

@@ -54,15 +54,10 @@ def diagnose(result: Any, problem: SparseProblem | None = None) -> Diagnosis:
 
 @singledispatch
 def _diagnose(result: Any, problem: SparseProblem | None) -> Diagnosis:
-    if type(result).__name__ == "SubsetPath":  # a class of the estimators, which import this room
-        raise ValueError(
-            "diagnose needs what a sampler returned; got a SubsetPath, which is also the result_ of a "
-            "regressor that chose the size by a criterion: fit a regressor with that number of columns "
-            "and n_chains=2, and pass its result_"
-        )
     raise ValueError(
         f"diagnose needs what a sampler returned; got {type(result).__name__}: pass the result of a "
-        "sampler, or result_ of a fitted regressor"
+        "sampler, or result_ of a regressor that was fitted with 'auto' or with a number of columns and "
+        "n_chains=2 (a criterion leaves a path, which holds one search for each size)"
     )
 
 
