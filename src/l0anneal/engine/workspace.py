@@ -123,9 +123,8 @@ class Workspace:
     @property
     def inverse(self) -> NDArray[np.float64]:
         """U, the inverse Gram matrix of the support, as a full symmetric matrix."""
-        size = self.size
-        lower = np.tril(self.tableau.U[:size, :size])
-        return np.asarray(lower + np.tril(lower, -1).T)
+        lower, slot = self.tableau.U[: self.size, : self.size], np.arange(self.size)
+        return np.where(slot[:, None] < slot, lower.T, lower)
 
     def gram_inside(self) -> NDArray[np.float64]:
         """Return the Gram matrix of the unit-norm columns of the support, by slot, without ridge."""

@@ -94,6 +94,10 @@ def moments_of(chain: EvidenceChain, waiting: list[Snapshot]) -> list[Moments]:
     pending = [s.inside for s in waiting if s.inverse is not None]
     if not pending:
         return [_moments(chain, s) for s in waiting]
+    if chain.problem.gram_is_whole:
+        gram = chain.problem.gram
+        with one_blas_thread():
+            return [_moments(chain, s.with_rows(chain, gram[s.inside])) for s in waiting]
     columns, counts = np.unique(np.concatenate(pending), return_counts=True)
     rows = chain.workspace.gram_rows(columns, columns[counts > len(pending) // 4])
     with one_blas_thread():
@@ -127,10 +131,16 @@ def _moments(chain: EvidenceChain, s: Snapshot) -> Moments:
         T = energy / max(s.half - 1.0, 0.5)
     else:
         fit = gain / T
-    lean = pull * r / (gamma * T)
-    to_hump = pull * np.tanh(lean)  # averaged over the sign
-    mean = (r + to_hump) / gamma
-    square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2 + T / gamma
+    mean, square = r / gamma, r**2 / gamma**2
+    humps: float | Floats = 0.0
+    if pull:
+        lean = pull * r / (gamma * T)
+        to_hump = pull * np.tanh(lean)  # averaged over the sign
+        mean = (r + to_hump) / gamma
+        square = (r**2 + pull**2 + 2.0 * r * to_hump) / gamma**2
+        humps = np.logaddexp(lean, -lean) - math.log(2.0)
+        humps += 0.5 * pull**2 * (1.0 / gamma - 1.0 / s.ridge) / T
+    square += T / gamma
     if chain.model.size is not None:
         p = np.zeros(n)
         p[inside] = 1.0  # at a fixed size no column can be flipped alone
@@ -138,9 +148,7 @@ def _moments(chain: EvidenceChain, s: Snapshot) -> Moments:
     log_odds = chain.column_odds.copy()
     log_odds[outside] += chain.size_odds[s.units]
     log_odds[inside] += chain.size_odds[s.units - 1]
-    log_odds += fit - 0.5 * np.log(gamma / s.ridge)
-    log_odds += np.logaddexp(lean, -lean) - math.log(2.0)
-    log_odds += 0.5 * pull**2 * (1.0 / gamma - 1.0 / s.ridge) / T
+    log_odds += fit - 0.5 * np.log(gamma / s.ridge) + humps
     p = np.where(open_, 0.5 * (1.0 + np.tanh(0.5 * log_odds)), 0.0)
     if k >= chain.largest:
         p[outside] = 0.0  # no further column is allowed

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal._util.blas import one_blas_thread
 from l0anneal.samplers.autocorrelation import autocorrelation_time
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
 from l0anneal.samplers.evidence.conditional import Moments, Snapshot, moments_of, rows_needed
@@ -293,7 +294,7 @@ class Posterior:
         run had been given a number.
         """
         starts: list[CoolingChain | str] = [self.best, "empty"]
-        with suppress(RunStopped):
+        with suppress(RunStopped), one_blas_thread():
             self._sample(starts, n_draws, end, None if replay is None else replay[:2])
             if not self.counted:
                 return  # there was no time for a draw

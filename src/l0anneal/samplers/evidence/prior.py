@@ -91,6 +91,7 @@ class DensityPrior:
             in_log, in_rho = ((np.arange(n) + 0.5) / n for n in POINTS)
             log_uniform = math.log(least) + in_log * math.log(most / least)
             self.log_rho = np.append(log_uniform, np.log(in_rho * most))
+            self.log_not_rho = np.log1p(-np.exp(self.log_rho))
 
     def log_weight(self, size: NDArray[np.int64]) -> Floats:
         """Return the log prior probability of one support of each size."""
@@ -122,8 +123,7 @@ class DensityPrior:
         return float(math.exp(rng.choice(self.log_rho)))
 
     def _terms(self, k: Any) -> Floats:
-        rho = np.exp(self.log_rho)
-        return np.asarray(k * self.log_rho + (self.n - k) * np.log1p(-rho))
+        return np.asarray(k * self.log_rho + (self.n - k) * self.log_not_rho)
 
 
 def _most(n: int, m: int) -> float:

@@ -93,11 +93,17 @@ class SupportModel:
             self.log_law -= 0.5 * n_samples * np.log(self.twice_energy)
         else:
             self.log_law -= 0.5 * self.twice_energy / known
-        self.log_law[~self._admissible(1.0 / prior.scales)] = -np.inf
+        self._exclude_inadmissible(self.log_law, 1.0 / prior.scales)
 
-    def _admissible(self, ridges: Floats) -> NDArray[np.bool_]:
-        """Return whether the support is admissible at each ridge."""
+    def _exclude_inadmissible(self, log_law: Floats, ridges: Floats) -> None:
+        """Take the weight from ridges at which the support is not admissible."""
         least = float(self.values.min(initial=1.0))
+        if least > 2.0 * PIVOT * (1.0 + float(ridges.min())):
+            return  # then all are, since a larger ridge makes a support more admissible
+        log_law[~self._admissible(ridges, least)] = -np.inf
+
+    def _admissible(self, ridges: Floats, least: float) -> NDArray[np.bool_]:
+        """Return whether the support, with ``least`` eigenvalue, is admissible at each ridge."""
         fine: NDArray[np.bool_] = ridges + least > 2.0 * PIVOT * (1.0 + ridges)
         for i in np.argwhere(~fine):
             ridge = ridges[tuple(i)]
@@ -142,7 +148,9 @@ class SupportModel:
         right = self.correlation
         if at.c:
             right = right + ridge * at.hump * at.signs
-        factor, failed = dpotrf(self.gram + ridge * np.eye(right.size), lower=True)
+        matrix = self.gram.copy()
+        matrix.flat[:: right.size + 1] += ridge
+        factor, failed = dpotrf(matrix, lower=True)
         assert not failed, "a ridge at which the support is not admissible has no weight"
         z = math.sqrt(at.noise) * rng.standard_normal(right.size)
         half, _ = dtrtrs(factor, right, lower=True)
@@ -156,14 +164,15 @@ class SupportModel:
         prior, size = self.prior, np.abs(x)
         g = prior.scales[:, None] * noise
         v, m = (1.0 - PARTS) * g, np.sqrt(PARTS * g)
-        lean = size * (m / v)[..., None]
+        lean = size * (m / v)[:, 1:, None]  # the first part has no humps
         log_cosh = lean + np.log1p(np.exp(-2.0 * lean)) - math.log(2.0)
         square = float(size @ size) + x.size * m**2
-        log_law = log_cosh.sum(axis=-1) - 0.5 * (square / v + x.size * np.log(v))
+        log_law = -0.5 * (square / v + x.size * np.log(v))
+        log_law[:, 1:] += log_cosh.sum(axis=-1)
         log_law += prior.log_scale[:, None] + prior.log_part
-        log_law[~self._admissible(noise / v)] = -np.inf
+        self._exclude_inadmissible(log_law, noise / v)
         i, j = divmod(_pick(log_law.ravel(), rng), PARTS.size)
-        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(lean[i, j]))
+        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(lean[i, j - 1] if j else 0.0))
         signs = np.where(own, 1.0, -1.0) * np.sign(x) if PARTS[j] else np.zeros(x.size)
         return float(prior.scales[i]), float(PARTS[j]), signs
 
