@@ -55,9 +55,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)  # a stable sort: the order within a file stays
     for item in items:
         if "few_draws" in item.fixturenames:  # so few that chains may differ by chance
-            item.add_marker(
-                pytest.mark.filterwarnings("ignore:independent chains found different supports")
-            )
+            item.add_marker(pytest.mark.filterwarnings("ignore:independent chains found different"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -160,7 +160,7 @@ def test_standard_deviations_of_weights_sparse_data_and_chunks(k, monkeypatch):
     assert np.all(np.abs(ratio - 1) < 0.3)  # without the weights' scale it would be 60 times less
 
 
-def test_intervals_cover_what_they_say(few_draws):
+def test_intervals_cover_what_they_say():
     """800 new values in eight data sets: the standard error of 95 % is below 1.5 %."""
     inside = []
     for seed in range(8):
@@ -183,7 +183,7 @@ def test_as_many_coefficients_as_samples_leave_no_deviation():
 
 
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
-def test_several_targets_are_fitted_one_by_one(k, few_draws):
+def test_several_targets_are_fitted_one_by_one(k):
     X, y = make(noise=1.0)
     Y = np.column_stack([y, X[:, 4] - X[:, 5] + np.random.default_rng(1).standard_normal(60)])
     model = AnnealedSubsetRegressor(k, random_state=0).fit(X, Y)

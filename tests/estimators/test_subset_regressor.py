@@ -19,19 +19,12 @@ from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
 from l0anneal.problem import scaled as problem
 
 
-def with_few_draws(test):
-    """Mark a test that compares fits, or their interface, and not their precision."""
-    test = pytest.mark.filterwarnings("ignore:independent chains found different columns")(test)
-    return pytest.mark.usefixtures("few_draws")(test)
-
-
 def checked(test):
     """Mark a test that runs scikit-learn's checks."""
     # selectors warn when nothing is selected, which is the right answer for some random data
     test = pytest.mark.filterwarnings("ignore:No features were selected")(test)
     # the check of several targets has 10 rows and 10 columns that all matter, which nobody could find
-    test = pytest.mark.filterwarnings("ignore:the search found neither an exact")(test)
-    return with_few_draws(test)
+    return pytest.mark.filterwarnings("ignore:the search found neither an exact")(test)
 
 
 @checked
@@ -83,7 +76,6 @@ def test_every_way_to_choose_finds_the_true_columns(k):
     assert model.transform(X).shape == (60, model.n_nonzero_coefs_)
 
 
-@with_few_draws
 def test_averaging_decides_only_what_predicts():
     X, y = make(noise=3.0)
     models = {
@@ -106,7 +98,6 @@ def test_a_clear_signal_is_not_shrunk():
     np.testing.assert_allclose(model.averaged_coef_[TRUE], model.coef_[TRUE], rtol=5e-3)
 
 
-@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_integer_weights_are_repetitions(k, sparse):
@@ -172,7 +163,6 @@ def test_the_best_beside_the_forced_column_not_beside_nothing():
     assert model.support_.tolist() == [0, 2]
 
 
-@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 3, "ebic"])
 @pytest.mark.parametrize("options", [{}, {"alpha": 2.0}, {"fit_intercept": False}])
 def test_sparse_is_dense(k, options):
@@ -219,7 +209,6 @@ def test_names_in_names_out():
     assert_same(model, mask.fit(X, y), rtol=0)
 
 
-@with_few_draws
 def test_in_the_company_of_scikit_learn():
     X, y = make(noise=0.3)
     pipeline = make_pipeline(StandardScaler(), AnnealedSubsetRegressor(3, random_state=0))
@@ -234,7 +223,6 @@ def test_in_the_company_of_scikit_learn():
     assert selector.fit(X, y).score(X, y) > 0.9
 
 
-@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 3, "cv"])
 def test_same_seed_same_answer_whatever_came_before(k):
     X, y = make(noise=2.0)
@@ -246,7 +234,6 @@ def test_same_seed_same_answer_whatever_came_before(k):
     assert_same(fresh, pickle.loads(pickle.dumps(fresh)), rtol=0)
 
 
-@with_few_draws
 def test_constant_and_equal_columns_and_targets():
     X, y = make()
     X[:, 3] = 5.0
@@ -390,7 +377,6 @@ def test_a_prior_probability_reaches_the_column_it_belongs_to(doubtful):
     assert p[1][8] - p[0][8] > 0.1
 
 
-@with_few_draws
 def test_rho_as_in_evidence_anneal(doubtful):
     X, y = doubtful
     centred = SparseProblem(X, y, intercept=True)
@@ -415,7 +401,6 @@ def test_the_noise_variance_is_in_the_units_of_y(doubtful):
     assert loud.inclusion_probability_[2] < model.inclusion_probability_[2]
 
 
-@with_few_draws
 def test_groups_enter_together_by_index_and_by_name(doubtful):
     X, y = doubtful
     names = [f"c{j}" for j in range(12)]
@@ -462,7 +447,6 @@ def test_what_is_known_is_checked(doubtful, given, message):
         AnnealedSubsetRegressor(**given).fit(*doubtful)
 
 
-@with_few_draws
 @pytest.mark.parametrize("k", ["auto", 2, "bic"])
 def test_verbose_says_what_the_fit_does(doubtful, capsys, k):
     X, y = doubtful
