@@ -1,5 +1,6 @@
 // The replica-symmetric theory of one problem: branches, states at any temperature, and landmarks.
-// A port of l0anneal/theory/replica.py; temperatures of the interface are not divided by P.
+// A port of replica.py, branches.py and landmarks.py in l0anneal/theory; temperatures of the interface
+// are not divided by P.
 "use strict";
 {
   class Theory {

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.rule_rates import CASES, rate
 from l0anneal.reproduction.rules import (
     LEVEL,
-    Estimate,
     Verdict,
     bracket,
     decide,

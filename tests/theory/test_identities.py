@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from l0anneal.theory import ReplicaSymmetric
+from l0anneal.theory.branches import Branches
 from l0anneal.theory.fixed_temperature import planted_asymptotics
 
 fixed = settings(
@@ -65,7 +66,7 @@ def _free_entropy(theory: ReplicaSymmetric, t: float) -> float:
     """Return g from E[log(1 + e^u)] instead of s (docs/theory.md, section 2)."""
     state = theory.at(t, "cooled")
     p = theory.variance
-    channel = theory._ladders["cooled"].solve(t / p)[1]
+    channel = Branches(theory.model, p).ladders["cooled"].solve(t / p)[1]
     alpha, rho, mu = theory.alpha, theory.rho, 1.0 / t
     s0 = alpha / (alpha - rho)
     s = s0 + mu * state.d

@@ -12,12 +12,13 @@ import typer
 
 from l0anneal._util.figures import new_figure
 from l0anneal.theory import bayes, l1
+from l0anneal.theory.branches import Branch
 from l0anneal.theory.condensation import condensation_point
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.paper import PaperNumber, paper_numbers
 from l0anneal.theory.phases import Metastability, metastability, phase_diagram
 from l0anneal.theory.plotting import default_range, plot_curves, plot_phase_diagram
-from l0anneal.theory.replica import Branch, ReplicaSymmetric
+from l0anneal.theory.replica import ReplicaSymmetric
 from l0anneal.theory.rsb import ground_state
 from l0anneal.theory.states import State
 

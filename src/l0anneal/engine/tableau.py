@@ -132,6 +132,18 @@ def empty_tableau(
     )
 
 
+def grown_tableau(t: Tableau, capacity: int) -> Tableau:
+    """Return the same tableau with room for ``capacity`` columns in the support."""
+    old = t.inside.size
+    inside = np.full(capacity, -1, dtype=np.int64)
+    x = np.zeros(capacity)
+    U, W = aligned_rows(capacity, capacity), aligned_rows(t.b.size, capacity)
+    inside[:old], x[:old] = t.inside, t.x
+    U[:old, : t.U.shape[1]], W[:, : t.W.shape[1]] = t.U, t.W
+    work = aligned_rows(t.work.shape[0], capacity)
+    return t._replace(inside=inside, U=U, x=x, W=W, work=work)
+
+
 # the type of all tableaus, for functions that are compiled separately
 TABLEAU = typeof(
     empty_tableau(

@@ -1,11 +1,12 @@
-"""The workspace of one chain: its tableau, and the rows of the Gram matrix that it needs."""
+"""The workspace of one chain: it reads, changes and maintains a tableau, and runs kernels on it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.engine.held_rows import first_rows, fresh_rows, hold_row, with_room_for_rows
 from l0anneal.engine.kernel_choice import choose_kernel
 from l0anneal.engine.moves.descent import descend
 from l0anneal.engine.moves.protocol import (
@@ -24,22 +25,19 @@ from l0anneal.engine.moves.pursuit import pursue
 from l0anneal.engine.pivots import add, remove
 from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.tableau import (
-    CLOCK,
     ENERGY,
     REFRESHES,
     SIZE,
     STALE,
     Tableau,
-    aligned_rows,
     empty_tableau,
+    grown_tableau,
 )
-from l0anneal.problem import scaled
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.problem.sparse_problem import SparseProblem
 
 __all__ = ["Workspace"]
 
-ROWS_AT_ONCE = 32  # rows of the Gram matrix that are computed between two looks at the clock
 _SINGULAR = (
     "the columns of the support became linearly dependent to working precision (singular Gram "
     "matrix), which an admissible support cannot; please report this problem with its data"
@@ -71,15 +69,8 @@ class Workspace:
     def __init__(self, problem: SparseProblem, capacity: int, ridge: float = 0.0) -> None:
         self.problem = problem
         self.pause: Callable[[], object] = lambda: None
-        n = problem.n_columns
-        if problem.gram_is_whole:
-            rows, row_of = problem.gram, np.arange(n, dtype=np.int64)
-            columns = np.empty((0, 0))
-        else:
-            n_rows = max(capacity + SPARE_ROWS, min(n, scaled.ROW_CACHE_BYTES // (8 * n)))
-            rows, row_of = np.empty((n_rows, n)), np.full(n, -1, dtype=np.int64)
-            columns = problem.unit_columns
-            self._column_of = np.full(n_rows, -1, dtype=np.int64)
+        rows, row_of = first_rows(problem, capacity)
+        columns = np.empty((0, 0)) if problem.gram_is_whole else problem.unit_columns
         self.tableau: Tableau = empty_tableau(
             rows,
             row_of,
@@ -319,7 +310,7 @@ class Workspace:
         """Make row j of the Gram matrix available, in place of the row unused for longest."""
         if self.tableau.row_of[j] < 0:
             self.pause()
-            self._hold_row(j, self.problem.gram_row(j))
+            hold_row(self.tableau, j, self.problem.gram_row(j))
 
     def bring_support(self, among: NDArray[np.int64] | None = None) -> None:
         """Make the rows of the support available, computing all that are missing at once.
@@ -330,9 +321,9 @@ class Workspace:
         if among is not None:
             columns = columns[np.isin(columns, among)]
         missing = columns[self.tableau.row_of[columns] < 0]
-        for cut, rows in self._fresh_rows(missing):
+        for cut, rows in fresh_rows(self.problem, missing, self.pause):
             for j, row in zip(missing[cut].tolist(), rows):
-                self._hold_row(j, row)
+                hold_row(self.tableau, j, row)
 
     def gram_rows(self, columns: NDArray[np.int64], hold: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return rows of the Gram matrix, and hold those of the columns in ``hold`` for the kernels."""
@@ -341,57 +332,17 @@ class Workspace:
         rows = np.empty((columns.size, t.b.size))
         rows[held] = t.gram[t.row_of[columns[held]]]
         missing = np.flatnonzero(~held)
-        for cut, fresh in self._fresh_rows(columns[missing]):
+        for cut, fresh in fresh_rows(self.problem, columns[missing], self.pause):
             rows[missing[cut]] = fresh
         for position in missing[np.isin(columns[missing], hold)]:
-            self._hold_row(int(columns[position]), rows[position])
+            hold_row(t, int(columns[position]), rows[position])
         return rows
-
-    def _fresh_rows(
-        self, columns: NDArray[np.int64]
-    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Compute rows of the Gram matrix in blocks, and yield each with the slice of its columns."""
-        for start in range(0, columns.size, ROWS_AT_ONCE):
-            self.pause()
-            cut = slice(start, start + ROWS_AT_ONCE)
-            yield cut, self.problem.fresh_rows(columns[cut])
-
-    def _hold_row(self, j: int, row: NDArray[np.float64]) -> None:
-        t = self.tableau
-        age = t.used.copy()
-        rows = t.row_of[self.inside_columns]
-        age[rows[rows >= 0]] = np.iinfo(np.int64).max  # rows of the support stay
-        slot = int(np.argmin(age))
-        if self._column_of[slot] >= 0:
-            t.row_of[self._column_of[slot]] = -1
-        t.gram[slot] = row
-        t.counts[CLOCK] += 1
-        t.used[slot] = t.counts[CLOCK]
-        t.row_of[j], self._column_of[slot] = slot, j
 
     def grow(self, capacity: int) -> None:
         """Make room for ``capacity`` columns in the support."""
-        t = self.tableau
-        old = t.inside.size
-        inside = np.full(capacity, -1, dtype=np.int64)
-        x = np.zeros(capacity)
-        U, W = aligned_rows(capacity, capacity), aligned_rows(t.b.size, capacity)
-        inside[:old], x[:old] = t.inside, t.x
-        U[:old, : t.U.shape[1]], W[:, : t.W.shape[1]] = t.U, t.W
-        work = aligned_rows(t.work.shape[0], capacity)
-        self.tableau = t._replace(inside=inside, U=U, x=x, W=W, work=work)
-        self._make_room_for_rows(capacity + SPARE_ROWS)
-
-    def _make_room_for_rows(self, n_rows: int) -> None:
-        """Let the workspace hold ``n_rows`` rows of the Gram matrix, if it does not hold all of them."""
-        t = self.tableau
-        old = t.used.size
-        if self.problem.gram_is_whole or n_rows <= old:
-            return
-        gram, used = np.empty((n_rows, t.b.size)), np.zeros(n_rows, dtype=np.int64)
-        gram[:old], used[:old] = t.gram, t.used
-        self._column_of = np.concatenate([self._column_of, np.full(n_rows - old, -1)])
-        self.tableau = t._replace(gram=gram, used=used)
+        self.tableau = grown_tableau(self.tableau, capacity)
+        if not self.problem.gram_is_whole:
+            self.tableau = with_room_for_rows(self.tableau, capacity + SPARE_ROWS)
 
     def set_ridge(self, ridge: float, pull: float | NDArray[np.float64] = 0.0) -> None:
         """Set the ridge on the Gram matrix of the unit-norm columns, and recompute the tableau.

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from l0anneal.estimators.columns import check_free_columns, column_indices
 from l0anneal.estimators.criteria import choose_size
+from l0anneal.estimators.folds import folds_of
 from l0anneal.estimators.given_prior import GivenPrior
-from l0anneal.estimators.path import SubsetPath, folds_of, subset_path_in
+from l0anneal.estimators.path import SubsetPath, subset_path_in
 from l0anneal.estimators.predictive import Predictive
 from l0anneal.estimators.single_target import CROSS_VALIDATED, Fitted, longest_path
 from l0anneal.problem.joint_data import JointDesign

@@ -1,4 +1,4 @@
-"""The best support of every size, and the choice of one of them."""
+"""The best support of every size, and their errors on held-out rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
@@ -18,6 +17,7 @@ from l0anneal._util.checks import check_positive, check_verbose
 from l0anneal._util.seeds import RandomState
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
+from l0anneal.estimators.folds import Fold, folds_of
 from l0anneal.problem.joint_data import JointDesign, design_of
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.joint_search import joint_path
@@ -25,7 +25,7 @@ from l0anneal.samplers.path_search import TO_THE_END, Supports, best_of_every_si
 from l0anneal.samplers.result import Record
 from l0anneal.samplers.run import OnInterrupt, Run
 
-__all__ = ["Fold", "SubsetPath", "folds_of", "subset_path", "subset_path_in"]
+__all__ = ["SubsetPath", "subset_path", "subset_path_in"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -335,45 +335,7 @@ def subset_path_in(
     return SubsetPath(**path, **run.record(ended), steps=tuple(used), feature_names=names)
 
 
-# ---------------------------------------------------------------- folds and searches
-
-
-class Fold(Protocol):
-    """One fold of a cross-validation."""
-
-    def design(self) -> Design | JointDesign:
-        """Return the training data."""
-        ...
-
-    def error(self, coef: Floats, intercept: Any) -> float:
-        """Return the mean squared error of a fit on the test data."""
-        ...
-
-
-@dataclass(frozen=True)
-class RowFold:
-    """A fold that consists of rows, and how to prepare them."""
-
-    X: Any
-    y: Floats
-    weights: Floats | None
-    options: dict[str, Any]
-    train: Indices
-    test: Indices
-
-    def design(self) -> Design | JointDesign:
-        """Return the training rows."""
-        train = self.train
-        weights = _rows(self.weights, train)
-        return design_of(self.X[train], self.y[train], weights=weights, **self.options)
-
-    def error(self, coef: Floats, intercept: Any) -> float:
-        """Return the mean squared error of a fit on the test rows."""
-        test = self.test
-        used = np.flatnonzero(np.any(np.atleast_2d(coef) != 0, axis=0))
-        residual = self.y[test] - intercept - self.X[test][:, used] @ coef.T[used]
-        squares = residual.reshape(test.size, -1) ** 2
-        return float(np.average(squares.sum(axis=1), weights=_rows(self.weights, test)))
+# ---------------------------------------------------------------- searches
 
 
 def _search(run: Run, design: Design | JointDesign, free: int, n_steps: int | None) -> Supports:
@@ -410,37 +372,6 @@ def _fields(design: Design | JointDesign, supports: list[Indices]) -> dict[str, 
     }
 
 
-def folds_of(
-    run: Run, cv: Any, X: Any, y: Floats, weights: Floats | None, options: dict[str, Any]
-) -> list[RowFold]:
-    """Return the folds of a cross-validation.
-
-    An integer means folds of shuffled rows. Rows of weight zero are in none of these folds.
-    """
-    counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        if not 2 <= cv <= counted.size:
-            positive = "" if weights is None else " of positive weight"
-            raise ValueError(
-                f"cv needs between 2 folds and one per sample{positive}, {counted.size}; got {cv}"
-            )
-        words = run.stream("path shuffle").generate_state(1)
-        shuffled = KFold(int(cv), shuffle=True, random_state=int(words[0])).split(counted)
-        splits = [(counted[train], counted[test]) for train, test in shuffled]
-    else:
-        splits = list(check_cv(cv).split(X, y))
-    if len(splits) < 2:
-        raise ValueError(f"cv needs at least 2 folds; got {len(splits)}")
-    for i, (train, test) in enumerate(splits):
-        for part, rows in (("training", train), ("test", test)):
-            if weights is not None and not np.any(weights[rows] > 0):
-                raise ValueError(
-                    f"the {part} rows of fold {i} of cv all have a sample weight of zero: give "
-                    "folds with rows of positive weight in both parts"
-                )
-    return [RowFold(X, y, weights, options, train, test) for train, test in splits]
-
-
 def _fold_errors(
     run: Run, largest: int, seconds: float, index: int, fold: Fold, n_steps: int | None
 ) -> tuple[Floats, int]:
@@ -458,7 +389,3 @@ def _fold_errors(
         coef, intercept, _ = design.solve(support)
         errors[size] = fold.error(coef, intercept)
     return errors, found.n_steps
-
-
-def _rows(weights: Floats | None, rows: Indices) -> Floats | None:
-    return None if weights is None else weights[rows]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
-from l0anneal.estimators.path import Fold, folds_of
+from l0anneal.estimators.folds import Fold, folds_of
 from l0anneal.estimators.targets import only_zeros_and_ones
 from l0anneal.problem.moments import Moments, merged
 from l0anneal.problem.regression_data import Design

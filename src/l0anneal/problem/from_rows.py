@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any, Self
 
+from l0anneal.problem.from_statistics import FromStatistics
 from l0anneal.problem.gram import Rounding
 from l0anneal.problem.row_blocks import labelled, sum_rows
 from l0anneal.problem.row_query import sum_query
@@ -15,7 +16,7 @@ from l0anneal.problem.row_sums import RowSums
 __all__ = ["FromRows"]
 
 
-class FromRows:
+class FromRows(FromStatistics):
     """The part of `SparseProblem` that reads rows once and keeps only sums of products."""
 
     column_means: Any
@@ -237,8 +238,3 @@ class FromRows:
         if intercept:
             self.column_means, self.signal_mean = found.column_means, found.signal_mean
         return self
-
-    def _set_statistics(
-        self, G: Any, b: Any, signal_energy: float, n_samples: Any, rounding: Rounding
-    ) -> None:
-        raise NotImplementedError

@@ -33,14 +33,16 @@ Floats = NDArray[np.float64]
 class ScaledProblem:
     """Unit-norm columns, their correlations with the signal, and the way back to the caller's units.
 
-    `SparseProblem` sets the attributes.
+    Whatever makes a problem (`SparseProblem`, `FromStatistics`) sets the attributes.
     """
 
     A: Any
+    y: Floats | None
     n_samples: int
     n_columns: int
     signal_energy: float
     column_norms: Floats
+    _signal_norm: float
     _b: Floats
     _unit: float
     _arrays: dict[str, Floats]  # computed when needed; copies of the problem share it
@@ -178,6 +180,18 @@ class ScaledProblem:
         return self._unit / self._scale
 
     # ------------------------------------------------------------ private
+
+    def _set_unit(self, b: Floats) -> None:
+        """Choose the engine's unit of energy: the most that the columns can reach of the signal.
+
+        b holds the correlations of the unit columns with the unit signal. The unit is not ‖y‖²,
+        because that would dwarf every change of the energy where most of the signal is out of reach,
+        as with an offset that no column can represent.
+        """
+        reach = min(1.0, float(np.sum(b**2))) or 1.0
+        self._b = b / math.sqrt(reach)
+        self._unit = self._signal_norm * math.sqrt(reach)
+        self._arrays = {}
 
     def _whole_gram(self, pause: Callable[[], object] = lambda: None) -> Floats:
         return gram_matrix(self.A, self._scale, pause)

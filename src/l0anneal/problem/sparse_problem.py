@@ -2,13 +2,13 @@
 
 The engine needs only the Gram matrix G = AᵀA, the correlations b = Aᵀy, ‖y‖² and M. It works with
 columns and a signal of unit norm, so that the scales of A and y change nothing but the units of the
-answer. `SparseProblem` validates the data; its base class does and undoes the scaling.
+answer. `SparseProblem` validates the data. Its base classes do and undo the scaling (`ScaledProblem`),
+and make problems from statistics (`FromStatistics`) and from rows that are read once (`FromRows`).
 """
 
 from __future__ import annotations
 
 import copy
-import math
 import numbers
 import warnings
 from collections.abc import Sequence
@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.blas import one_blas_thread
-from l0anneal._util.checks import check_integer
 from l0anneal.problem.arrays import (
     check_dictionary,
     check_names,
@@ -30,17 +28,8 @@ from l0anneal.problem.arrays import (
 )
 from l0anneal.problem.centring import centre, constant_share
 from l0anneal.problem.from_rows import FromRows
-from l0anneal.problem.gram import (
-    Rounding,
-    check_gram,
-    check_possible,
-    check_scaled_gram,
-    solve_gram,
-)
-from l0anneal.problem.scaled import ScaledProblem
+from l0anneal.problem.gram import solve_gram
 from l0anneal.problem.stored import StoredColumns
-from l0anneal.problem.summary import read_summary
-from l0anneal.problem.summary_check import compare
 from l0anneal.problem.table import as_table
 from l0anneal.problem.table_design import TableDesign, design_table
 
@@ -49,7 +38,7 @@ __all__ = ["SparseProblem"]
 Floats = NDArray[np.float64]
 
 
-class SparseProblem(FromRows, ScaledProblem):
+class SparseProblem(FromRows):
     """Approximate a signal by a few columns of a dictionary: min ½‖y − Ax‖² with ‖x‖₀ = k.
 
     Parameters
@@ -122,7 +111,7 @@ class SparseProblem(FromRows, ScaledProblem):
             feature_names = list(A.columns)
         self.A = check_dictionary(A)
         self.n_samples, self.n_columns = self.A.shape
-        self.y: Floats | None = check_vector(y, "y", self.n_samples, f"A has {self.n_samples} rows")
+        self.y = check_vector(y, "y", self.n_samples, f"A has {self.n_samples} rows")
         if intercept or weights is not None or is_large(self.A):
             self.A, self.y, self.column_means, self.signal_mean, self.n_samples = centre(
                 self.A, self.y, bool(intercept), weights
@@ -231,169 +220,6 @@ class SparseProblem(FromRows, ScaledProblem):
         self = cls(data.A, data.y, intercept=intercept, weights=data.weights, feature_names=names)
         self.groups, self.table = data.design.groups, data.design
         return self
-
-    @classmethod
-    def from_gram(
-        cls, gram: ArrayLike, correlation: ArrayLike, signal_energy: float, n_samples: int
-    ) -> SparseProblem:
-        """Make a problem from AᵀA, Aᵀy and ‖y‖²; `from_blocks` computes them from blocks of rows.
-
-        Parameters
-        ----------
-        gram : array of shape (N, N)
-            AᵀA.
-        correlation : array of shape (N,)
-            Aᵀy.
-        signal_energy : float
-            ‖y‖² (not half of it).
-        n_samples : int
-            M, the number of rows of A.
-
-        Notes
-        -----
-        Forming AᵀA squares the condition number. Energies and coefficients of such a problem come
-        from a Cholesky factorisation with iterative refinement, and are accurate to about
-        1e-16 ‖y‖² times the condition number of AᵀA on the support.
-
-        Statistics that no (A, y) can have are refused: a Gram matrix with a negative eigenvalue, a
-        correlation outside its range, or columns that would explain more than ‖y‖². Errors of
-        rounding are allowed for, also those of single precision. These checks take one Cholesky
-        factorisation: a second or two for N = 3000.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from l0anneal import SparseProblem
-        >>> A, y = np.eye(3), np.array([3.0, 0.0, 1.0])
-        >>> problem = SparseProblem.from_gram(A.T @ A, A.T @ y, y @ y, 3)
-        >>> round(problem.energy([0]), 12)
-        0.5
-        """
-        G = check_gram(gram)
-        n = G.shape[0]
-        b = check_vector(correlation, "correlation", n, f"gram has {n} columns")
-        rounding = Rounding.of(np.asarray(gram), np.asarray(correlation))
-        signal_energy = float(signal_energy)
-        if not (math.isfinite(signal_energy) and signal_energy >= 0):
-            raise ValueError(
-                f"signal_energy must be ‖y‖², finite and ≥ 0; got {signal_energy}: give y @ y"
-            )
-        self = cls.__new__(cls)
-        self._set_statistics(G, b, signal_energy, n_samples, rounding)
-        check_possible(self.gram, self._b * self._unit / (self._signal_norm or 1.0), rounding)
-        return self
-
-    @classmethod
-    def from_summary(
-        cls,
-        z: ArrayLike | None = None,
-        R: ArrayLike | None = None,
-        n: int | None = None,
-        *,
-        effect: ArrayLike | None = None,
-        standard_error: ArrayLike | None = None,
-        signal_variance: float = 1.0,
-        check: bool = True,
-    ) -> SparseProblem:
-        """Make a problem from z-scores, or effects with standard errors, and correlations.
-
-        The z-score of a column is that of a simple regression of the signal on this column, with an
-        intercept. The problem is the regression on all columns together, with an intercept.
-
-        Parameters
-        ----------
-        z : array of shape (N,), optional
-            The z-scores. Coefficients of the problem are then in standard deviations of the signal
-            per standard deviation of a column.
-        R : array of shape (N, N)
-            Correlations of the columns (the LD matrix of genetics), of the same samples if possible,
-            and with the same signs: the same allele must be counted in z and in R.
-        n : int
-            The number of samples behind z. If it differs between columns, give the smallest.
-        effect, standard_error : arrays of shape (N,), optional
-            Slopes of the simple regressions and their standard errors, instead of z. Coefficients
-            are then in the units of the effects.
-        signal_variance : float
-            The variance of the signal. It sets the unit of energies, not that of coefficients.
-        check : bool
-            Compare z with R by `check_summary`, and warn about columns that do not fit. It takes one
-            or two seconds for N = 1000.
-
-        Returns
-        -------
-        SparseProblem
-            With n − 1 samples, because the intercept uses one.
-
-        Raises
-        ------
-        ValueError
-            If R is no correlation matrix, or if no samples can have this z and this R.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from l0anneal import SparseProblem
-        >>> R = 0.9 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-        >>> problem = SparseProblem.from_summary([9.0, 10.0, 9.0, 8.1, 7.3], R, 1000)
-        >>> coef, _ = problem.least_squares([1])
-        >>> round(float(coef[0]), 3)  # the correlation of column 1 with the signal
-        0.302
-        """
-        summary = read_summary(z, R, n, effect, standard_error, signal_variance)
-        found = compare(summary.z, summary.R) if check else None
-        explained = summary.explained()
-        if explained > 1.0:
-            found = found or compare(summary.z, summary.R)
-            raise ValueError(
-                f"z must come from samples with the correlations R; with these, the columns would "
-                f"explain {explained:.3g} times the signal's variance: "
-                + ("; ".join(found.advice) or "check n, and compute z and R from the same samples")
-            )
-        if found is not None:
-            found.warn(stacklevel=2)
-        self = cls.__new__(cls)
-        gram, correlation, energy = summary.statistics()
-        self._set_statistics(gram, correlation, energy, summary.n - 1, Rounding.of(gram))
-        return self
-
-    def _set_statistics(
-        self, G: Floats, b: Floats, signal_energy: float, n_samples: Any, rounding: Rounding
-    ) -> None:
-        """Set all attributes from AᵀA, Aᵀy and ‖y‖²; raise ValueError if an element is impossible."""
-        self.A = None
-        self.y = None
-        self.n_samples, self.n_columns = check_integer("n_samples", n_samples, 1), len(G)
-        self.signal_energy = signal_energy
-        self._signal_norm = math.sqrt(signal_energy)
-        self.column_norms = np.sqrt(np.diag(G))
-        scale = self._scale
-        zero = np.flatnonzero((self.column_norms == 0) & (b != 0))
-        b = b / scale / (self._signal_norm or 1.0)
-        if zero.size:
-            raise ValueError(
-                f"these are not the Gram statistics of any (A, y): column {zero[0]} has norm zero, "
-                f"but correlation {b[zero[0]]:.3g}. Compute gram and correlation from the same rows"
-            )
-        if np.max(np.abs(b)) > (1 + rounding.element if self._signal_norm else 0.0):
-            raise ValueError(
-                "these are not the Gram statistics of any (A, y): some |correlation| exceeds "
-                "√(gram_jj · signal_energy). Is signal_energy ‖y‖², not ½‖y‖²?"
-            )
-        self._set_unit(b)
-        scaled = G / scale[:, None] / scale[None, :]
-        self._arrays["gram"] = check_scaled_gram(scaled, rounding.element)
-
-    def _set_unit(self, b: Floats) -> None:
-        """Choose the engine's unit of energy: the most that the columns can reach of the signal.
-
-        b holds the correlations of the unit columns with the unit signal. The unit is not ‖y‖²,
-        because that would dwarf every change of the energy where most of the signal is out of reach,
-        as with an offset that no column can represent.
-        """
-        reach = min(1.0, float(np.sum(b**2))) or 1.0
-        self._b = b / math.sqrt(reach)
-        self._unit = self._signal_norm * math.sqrt(reach)
-        self._arrays: dict[str, Floats] = {}  # computed when needed; copies of the problem share it
 
     def __repr__(self) -> str:
         source = "AᵀA" if self.A is None else type(self.A).__name__

@@ -16,8 +16,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.rows import limit_weights
-from l0anneal.reproduction.rules import Estimate
 
 if TYPE_CHECKING:
     from l0anneal.theory.states import State

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from l0anneal.reproduction.rules import Estimate
+from l0anneal.reproduction.estimate import Estimate
 
 __all__ = ["Growth", "Law", "Trials", "compare_laws", "fit_growth", "half_time", "resampled_rates"]
 

@@ -9,7 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from l0anneal.reproduction.analysis import FOUND, Theory, found, mean_and_error, only_solvable
-from l0anneal.reproduction.rules import Estimate, Verdict, rate_above, too_few, within
+from l0anneal.reproduction.estimate import Estimate
+from l0anneal.reproduction.rules import Verdict, rate_above, too_few, within
 
 __all__ = [
     "CURVES",

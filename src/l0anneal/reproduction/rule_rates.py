@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.rules import (
-    Estimate,
     Status,
     Verdict,
     bracket,

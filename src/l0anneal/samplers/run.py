@@ -22,13 +22,11 @@ from __future__ import annotations
 
 import copy
 import math
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from types import FrameType
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -42,6 +40,7 @@ from l0anneal._util.seeds import RandomState, seed_of, stream_of
 from l0anneal.engine.warm_up import compile_notice
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
+from l0anneal.samplers.interrupts import Interrupts
 
 __all__ = ["Budget", "OnInterrupt", "OutOfTime", "Run", "RunStopped"]
 
@@ -124,7 +123,7 @@ class Run:
         check_time_limit(time_limit)
         check_choice("on_interrupt", on_interrupt, ("raise", "return"))
         self.on_interrupt = on_interrupt
-        self._outer_handler: Any = None  # of SIGINT, while this run has its own
+        self._interrupts = Interrupts()
         self.seed = seed_of(random_state)
         if n_jobs is not None and check_integer("n_jobs", n_jobs, -(10**6)) == 0:
             raise ValueError("n_jobs must be a number of threads, or −1 for all cores; got 0")
@@ -156,7 +155,7 @@ class Run:
         self._stack.enter_context(self._shared.bar)
         self._stack.enter_context(self._threads())
         if self.on_interrupt == "return":
-            self._stack.enter_context(self._interrupts())
+            self._stack.enter_context(self._interrupts.ending(self._interrupt))
         self._start_clock(self.time_limit, MARGIN)
         return self
 
@@ -177,30 +176,8 @@ class Run:
             if self._shared.pool is not None:
                 self._shared.pool.shutdown(wait=True, cancel_futures=True)
 
-    @contextmanager
-    def _interrupts(self) -> Iterator[None]:
-        """Let the first Ctrl-C end the run; a second one raises KeyboardInterrupt as usual."""
-        before = signal.getsignal(signal.SIGINT)
-        ignored = before in (signal.SIG_IGN, None)
-        if ignored or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def end(number: int, frame: FrameType | None) -> None:
-            self._shared.interrupted = self._shared.stop = True
-            signal.signal(signal.SIGINT, before)
-            if getattr(before, "ends_a_run", False):  # this run is inside another one
-                before(number, frame)  # type: ignore[operator, misc]
-
-        end.ends_a_run = True  # type: ignore[attr-defined]
-
-        self._outer_handler = before
-        signal.signal(signal.SIGINT, end)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-            self._outer_handler = None
+    def _interrupt(self) -> None:
+        self._shared.interrupted = self._shared.stop = True
 
     def part(
         self,
@@ -295,22 +272,10 @@ class Run:
 
         Ctrl-C raises KeyboardInterrupt meanwhile, since there is nothing to return yet.
         """
-        with self._shared.lock, self._before_any_result(), compile_notice():
+        with self._shared.lock, self._interrupts.as_before(), compile_notice():
             began = time.perf_counter()
             warm_up(*arguments)
             self._shared.compiling += time.perf_counter() - began
-
-    @contextmanager
-    def _before_any_result(self) -> Iterator[None]:
-        """Let Ctrl-C do what it did before the run began."""
-        if self._outer_handler is None or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        ours = signal.signal(signal.SIGINT, self._outer_handler)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, ours)
 
     # ------------------------------------------------------------ work
 

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from l0anneal.theory.branches import Branch
 from l0anneal.theory.errors import ConvergenceError
 from l0anneal.theory.quadrature import composite, even_gaussian
-from l0anneal.theory.replica import Branch, ReplicaSymmetric
+from l0anneal.theory.replica import ReplicaSymmetric
 from l0anneal.theory.roots import brentq
 from l0anneal.theory.states import State
 

@@ -7,15 +7,15 @@ sections 1 to 4).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from l0anneal.theory.branches import BRANCHES, T_MAX, T_MIN, Branch, Branches, Method
 from l0anneal.theory.channel import Model
 from l0anneal.theory.checks import (
     check_fraction,
@@ -23,23 +23,13 @@ from l0anneal.theory.checks import (
     check_signal_or_noise,
     check_variance,
 )
-from l0anneal.theory.errors import ConvergenceError
-from l0anneal.theory.fixed_temperature import Ladder
-from l0anneal.theory.parametric import Segment, curve
-from l0anneal.theory.roots import brentq
+from l0anneal.theory.landmarks import find_freezing, find_instability, find_transition
 from l0anneal.theory.states import Spinodals, State, Transition, dataset, observe
 
 if TYPE_CHECKING:
     import xarray
 
-__all__ = ["BRANCHES", "T_MAX", "T_MIN", "Branch", "Method", "ReplicaSymmetric"]
-
-BRANCHES = ("equilibrium", "cooled", "planted")
-Branch = Literal["equilibrium", "cooled", "planted"]
-Method = Literal["fixed temperature", "parametric"]
-
-#: Range of temperatures that the solvers accept, in units of the variance of one component of y.
-T_MIN, T_MAX = 1e-11, 1e6
+__all__ = ["ReplicaSymmetric"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +95,7 @@ class ReplicaSymmetric:
         """P = σξ² + ρ̂ σx², the variance of one component of y."""
         return self.sigma_xi2 + self.rho_hat * self.sigma_x2
 
-    # -- the curve and its segments ----------------------------------------------------------
+    # -- the branches ------------------------------------------------------------------------
 
     @cached_property
     def model(self) -> Model:
@@ -114,25 +104,8 @@ class ReplicaSymmetric:
         return Model(self.alpha, self.rho, self.rho_hat, self.sigma_x2 / p, self.sigma_xi2 / p)
 
     @cached_property
-    def _segments(self) -> list[Segment]:
-        return curve(self.model)
-
-    @cached_property
-    def _stable(self) -> list[Segment]:
-        return [segment for segment in self._segments if segment.stable]
-
-    @cached_property
-    def _ladders(self) -> dict[str, Ladder]:
-        points = self._stable[-1].points
-        middle = points[len(points) // 2]
-        start = (middle.temperature, np.log(np.array([middle.channel.delta, middle.channel.d_rhs])))
-        return {
-            "cooled": Ladder(self.model, planted=False),
-            "planted": Ladder(self.model, planted=True, start=start),
-        }
-
-    def _segment(self, branch: str) -> Segment:
-        return self._stable[0 if branch == "cooled" else -1]
+    def _branches(self) -> Branches:
+        return Branches(self.model, self.variance)
 
     def _check_branch(self, branch: str) -> None:
         if branch not in BRANCHES:
@@ -144,7 +117,7 @@ class ReplicaSymmetric:
             )
 
     def _check_range(self, temperature: float, branch: str) -> None:
-        segment = self._segment(branch)
+        segment = self._branches.segment(branch)
         t = temperature / self.variance
         if t >= segment.t_high:
             raise ValueError(
@@ -220,30 +193,9 @@ class ReplicaSymmetric:
         if method not in ("fixed temperature", "parametric"):
             raise ValueError(f"method must be 'fixed temperature' or 'parametric'; got {method!r}")
         if branch == "equilibrium":
-            return self._equilibrium(temperature, method)
+            return self._branches.equilibrium(temperature, method)
         self._check_range(temperature, branch)
-        return self._solve(temperature, branch, branch, method)
-
-    def _equilibrium(self, temperature: float, method: Method) -> State:
-        if len(self._stable) == 1:
-            return self._solve(temperature, "cooled", "equilibrium", method)
-        t = temperature / self.variance
-        names = [n for n in ("cooled", "planted") if self._covers(self._segment(n), t)]
-        states = [self._solve(temperature, n, "equilibrium", method) for n in names]
-        return max(states, key=lambda state: state.free_entropy)
-
-    @staticmethod
-    def _covers(segment: Segment, t: float) -> bool:
-        return segment.t_low < t < segment.t_high
-
-    def _solve(self, temperature: float, branch: str, label: str, method: Method) -> State:
-        t = temperature / self.variance
-        if method == "parametric":
-            point = self._segment(branch).at(t)
-            return observe(point.channel, point.temperature, self.variance, label)
-        name = "cooled" if len(self._stable) == 1 else branch
-        solution, channel = self._ladders[name].solve(t)
-        return observe(channel, t, self.variance, label, d=math.exp(solution[1]))
+        return self._branches.state(temperature, branch, method)
 
     def curve(
         self, temperatures: Iterable[float], branch: Branch = "equilibrium"
@@ -293,11 +245,11 @@ class ReplicaSymmetric:
         """
         extra = [float(t) / self.variance for t in temperatures]
         states, a = [], []
-        for segment in self._segments:
+        for segment in self._branches.segments:
             name = "stable" if segment.stable else "unstable"
-            if segment is self._stable[0]:
+            if segment is self._branches.segment("cooled"):
                 name = "cooled"
-            elif segment is self._stable[-1]:
+            elif segment is self._branches.segment("planted"):
                 name = "planted"
             for point in segment.with_temperatures(extra):
                 # At T = 0 the end points are limits and not states.
@@ -315,48 +267,11 @@ class ReplicaSymmetric:
 
     def spinodals(self) -> Spinodals:
         """Return where the cooled branch ends on cooling and the planted branch on heating."""
-        if len(self._stable) == 1:
-            return Spinodals(None, None)
-        low, high = self._stable[0].t_low, self._stable[-1].t_high
-        return Spinodals(
-            low * self.variance if low > 0.0 else None,
-            high * self.variance if math.isfinite(high) else None,
-        )
-
-    @cached_property
-    def _memo(self) -> dict[tuple[str, str], State | None]:
-        """Landmarks found by earlier calls, because each takes a search."""
-        return {}
+        return self._branches.spinodals()
 
     @cached_property
     def _transition(self) -> Transition | None:
-        if len(self._stable) == 1:
-            return None
-        low = max(self._stable[0].t_low, self._stable[-1].t_low) * (1.0 + 1e-9)
-        high = min(self._stable[0].t_high, self._stable[-1].t_high) * (1.0 - 1e-9)
-        if not low < high:
-            return None
-
-        def advantage(log_t: float) -> float:
-            t = math.exp(log_t) * self.variance
-            planted = self._solve(t, "planted", "planted", "fixed temperature")
-            return (
-                planted.free_entropy
-                - self._solve(t, "cooled", "cooled", "fixed temperature").free_entropy
-            )
-
-        top = math.log(high)
-        bottom = math.log(low) if low > 0.0 else top - 2.0
-        while low == 0.0 and advantage(bottom) <= 0.0 and bottom > math.log(T_MIN) + 2.0:
-            bottom -= 2.0
-        if advantage(bottom) <= 0.0 or advantage(top) >= 0.0:
-            return None
-        t = math.exp(brentq(advantage, bottom, top, xtol=1e-13, rtol=1e-13)) * self.variance
-        return Transition(
-            t,
-            self._solve(t, "cooled", "cooled", "fixed temperature"),
-            self._solve(t, "planted", "planted", "fixed temperature"),
-        )
+        return find_transition(self._branches)
 
     def transition(self) -> Transition | None:
         """Return the first-order transition, where both branches have the same g, or None."""
@@ -385,13 +300,7 @@ class ReplicaSymmetric:
         >>> print(f"T={frozen.temperature:.6f} eps={frozen.distortion:.8f} {frozen.at_stable}")
         T=0.029344 eps=0.00905209 False
         """
-        self._check_branch(branch)
-        if branch == "equilibrium":
-            # Below a transition the equilibrium branch is the planted one.
-            branch = "planted" if self._transition is not None else "cooled"
-        if ("freezing", branch) not in self._memo:
-            self._memo["freezing", branch] = self._find_freezing(branch)
-        return self._memo["freezing", branch]
+        return self._landmark(find_freezing, branch)
 
     def clamped(self, state: State) -> State:
         """Return the state itself or, if its entropy is negative, the frozen state of its branch.
@@ -422,31 +331,6 @@ class ReplicaSymmetric:
             free_entropy=-self.alpha * frozen.distortion / state.temperature,
         )
 
-    def _find_freezing(self, branch: str) -> State | None:
-        segment = self._segment(branch)
-
-        def entropy(log_t: float) -> float:
-            t = math.exp(log_t) * self.variance
-            return self._solve(t, branch, branch, "fixed temperature").entropy
-
-        high = math.log(min(segment.t_high * (1.0 - 1e-9), 1e3))
-        floor = math.log(max(segment.t_low * (1.0 + 1e-9), T_MIN))
-        low = high
-        while low > floor:
-            low = max(low - 1.0, floor)
-            if entropy(low) < 0.0:
-                t = math.exp(brentq(entropy, low, high, xtol=1e-14, rtol=1e-14)) * self.variance
-                return self._solve(t, branch, branch, "fixed temperature")
-            high = low
-        if segment.cold_end != "zero":
-            return None
-        # A branch that ends at T = 0 with a D = 1 always freezes: s falls as ½(α-ρ) log T.
-        guess = floor - 2.0 * entropy(floor) / (self.alpha - self.rho)
-        if guess < math.log(1e-140):
-            return None
-        t = math.exp(brentq(entropy, guess - 1.0, floor, xtol=1e-14, rtol=1e-14)) * self.variance
-        return self._solve(t, branch, branch, "fixed temperature")
-
     def at_instability(self, branch: Branch = "cooled") -> State | None:
         """Return the state at which replica symmetry becomes unstable on cooling.
 
@@ -468,31 +352,18 @@ class ReplicaSymmetric:
         >>> print(f"T={state.temperature:.5f} eps={state.distortion:.5f}")
         T=0.12984 eps=0.04212
         """
+        return self._landmark(find_instability, branch)
+
+    @cached_property
+    def _memo(self) -> dict[tuple[object, str], State | None]:
+        """Landmarks found by earlier calls, because each takes a search."""
+        return {}
+
+    def _landmark(self, find: Callable[[Branches, str], State | None], branch: str) -> State | None:
         self._check_branch(branch)
         if branch == "equilibrium":
+            # Below a transition the equilibrium branch is the planted one.
             branch = "planted" if self._transition is not None else "cooled"
-        if ("instability", branch) not in self._memo:
-            self._memo["instability", branch] = self._find_instability(branch)
-        return self._memo["instability", branch]
-
-    def _find_instability(self, branch: str) -> State | None:
-        segment = self._segment(branch)
-
-        def excess(log_t: float) -> float:
-            t = math.exp(log_t) * self.variance
-            return self._solve(t, branch, branch, "fixed temperature").at_ratio - 1.0
-
-        low = high = math.log(min(segment.t_high * (1.0 - 1e-9), 1e3))
-        floor = math.log(max(segment.t_low * (1.0 + 1e-9), T_MIN))
-        while low > floor:
-            low = max(low - 0.5, floor)
-            if excess(low) > 0.0:
-                if excess(high) > 0.0:
-                    raise ConvergenceError(
-                        f"replica symmetry is unstable at the hot end of the {branch} branch, "
-                        f"T={math.exp(high) * self.variance:.6g} ({self})"
-                    )
-                t = math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-13)) * self.variance
-                return self._solve(t, branch, branch, "fixed temperature")
-            high = low
-        return None
+        if (find, branch) not in self._memo:
+            self._memo[find, branch] = find(self._branches, branch)
+        return self._memo[find, branch]

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, fitted_order
 from l0anneal.reproduction.drawing import finish
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import MIN_SAMPLES, Row
-from l0anneal.reproduction.rules import Estimate, larger, too_few, within
+from l0anneal.reproduction.rules import larger, too_few, within
 from l0anneal.reproduction.sweeps import Sweep, shared
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory, crossing, entropy, mean_and_error
 from l0anneal.reproduction.drawing import T_LABEL, finish, thin
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
     JUDGED_HIGH,
@@ -23,7 +24,7 @@ from l0anneal.reproduction.rows import (
     pm,
     samples_text,
 )
-from l0anneal.reproduction.rules import Estimate, bracket, larger, same_number, too_few
+from l0anneal.reproduction.rules import bracket, larger, same_number, too_few
 from l0anneal.reproduction.sweeps import Sweep, shared
 
 if TYPE_CHECKING:

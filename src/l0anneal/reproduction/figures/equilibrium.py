@@ -21,6 +21,7 @@ from l0anneal.reproduction.coexistence import (
     shared_columns,
 )
 from l0anneal.reproduction.drawing import T_LABEL, finish, size_style
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
     MIN_SAMPLES,
@@ -31,7 +32,7 @@ from l0anneal.reproduction.rows import (
     pm,
     samples_text,
 )
-from l0anneal.reproduction.rules import Estimate, Verdict, larger, too_few, within
+from l0anneal.reproduction.rules import Verdict, larger, too_few, within
 from l0anneal.reproduction.sweeps import Sweep, planted
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from l0anneal.reproduction.drawing import (
     size_style,
     thin,
 )
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import MIN_SAMPLES, Row, shared_samples
-from l0anneal.reproduction.rules import Estimate, larger, same_number, too_few, within
+from l0anneal.reproduction.rules import larger, same_number, too_few, within
 from l0anneal.reproduction.sweeps import Sweep, annealed, planted
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory
 from l0anneal.reproduction.drawing import finish, size_ticks
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import MIN_SAMPLES, Row, limit_weights, pm
-from l0anneal.reproduction.rules import Estimate, bracket, rate_above, too_few, within
+from l0anneal.reproduction.rules import bracket, rate_above, too_few, within
 from l0anneal.reproduction.sweeps import Sweep, noise_only, planted, shared
 
 if TYPE_CHECKING:

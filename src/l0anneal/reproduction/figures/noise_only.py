@@ -10,6 +10,7 @@ import xarray as xr
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory, mean_and_error
 from l0anneal.reproduction.drawing import DISTORTION_LABEL, T_LABEL, finish, points
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
     JUDGED_HIGH,
@@ -23,7 +24,7 @@ from l0anneal.reproduction.rows import (
     samples_text,
     shared_samples,
 )
-from l0anneal.reproduction.rules import Estimate, larger, same_number, too_few, within
+from l0anneal.reproduction.rules import larger, same_number, too_few, within
 from l0anneal.reproduction.sweeps import Sweep, shared
 
 if TYPE_CHECKING:

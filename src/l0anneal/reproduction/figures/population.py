@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory, entropy, mean_and_error
 from l0anneal.reproduction.drawing import T_LABEL, finish, size_style
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
     MIN_SAMPLES,
@@ -19,7 +20,7 @@ from l0anneal.reproduction.rows import (
     against_theory,
     samples_text,
 )
-from l0anneal.reproduction.rules import Estimate, too_few, within
+from l0anneal.reproduction.rules import too_few, within
 from l0anneal.reproduction.sweeps import COOLED, Sweep, noise_only, shared
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, Theory, found, mean_and_error
 from l0anneal.reproduction.drawing import DISTORTION_LABEL, MSE_LABEL, finish
+from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import MIN_SAMPLES, Row, n_of, shared_samples
-from l0anneal.reproduction.rules import Estimate, larger, more_often_paired, too_few
+from l0anneal.reproduction.rules import larger, more_often_paired, too_few
 from l0anneal.reproduction.sweeps import Sweep, annealed, noise_only, planted
 
 if TYPE_CHECKING:

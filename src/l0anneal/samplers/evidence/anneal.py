@@ -89,7 +89,7 @@ def evidence_anneal(
     rho : float, pair of floats, or array of shape (N,), optional
         Prior probability that a column matters; or the parameters (a, b) of a Beta prior on this
         probability, as a tuple; or a probability for each column, where 0 excludes a column. By default
-        it is learned: its logarithm is uniform, or, with a prior probability of .2, it is uniform
+        it is learned: its logarithm is uniform, or, with a prior probability of .1, it is uniform
         itself, both up to .9 or, if there are few samples, up to ρ with ρ log(1/ρ) = M/2N.
     noise_variance : float, optional
         The noise variance, if it is known; by default it is inferred, and its logarithm is uniform.

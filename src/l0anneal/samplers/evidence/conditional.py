@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.blas import one_blas_thread
-from l0anneal.engine.workspace import ROWS_AT_ONCE
+from l0anneal.engine.held_rows import ROWS_AT_ONCE
 from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.evidence.chain import EvidenceChain
 
