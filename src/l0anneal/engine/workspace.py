@@ -117,6 +117,11 @@ class Workspace:
         lower, slot = self.tableau.U[: self.size, : self.size], np.arange(self.size)
         return np.where(slot[:, None] < slot, lower.T, lower)
 
+    @property
+    def diagonal(self) -> NDArray[np.float64]:
+        """The diagonal of the Gram matrix of the unit-norm columns, with the ridge."""
+        return self.tableau.diag
+
     def gram_inside(self) -> NDArray[np.float64]:
         """Return the Gram matrix of the unit-norm columns of the support, by slot, without ridge."""
         t, columns = self.tableau, self.inside_columns
@@ -280,7 +285,7 @@ class Workspace:
             if outcome == SINGULAR:
                 raise ArithmeticError(_SINGULAR)
             if outcome == FULL:
-                self.grow(min(2 * self.tableau.inside.size + 8, self.problem.n_columns))
+                self.make_room()
             elif outcome == PAUSED:
                 self.pause()
             else:
@@ -325,6 +330,10 @@ class Workspace:
             for j, row in zip(missing[cut].tolist(), rows):
                 hold_row(self.tableau, j, row)
 
+    def n_rows_missing(self, columns: NDArray[np.int64]) -> int:
+        """Return how many rows of these columns are not held."""
+        return int(np.count_nonzero(self.tableau.row_of[columns] < 0))
+
     def gram_rows(self, columns: NDArray[np.int64], hold: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return rows of the Gram matrix, and hold those of the columns in ``hold`` for the kernels."""
         t = self.tableau
@@ -337,6 +346,12 @@ class Workspace:
         for position in missing[np.isin(columns[missing], hold)]:
             hold_row(t, int(columns[position]), rows[position])
         return rows
+
+    def make_room(self, n_more: int = 1) -> None:
+        """Make room for ``n_more`` more columns in the support; add spare room if there is none."""
+        needed = self.size + n_more
+        if needed > self.tableau.inside.size:
+            self.grow(min(2 * needed + 8, self.problem.n_columns))
 
     def grow(self, capacity: int) -> None:
         """Make room for ``capacity`` columns in the support."""

@@ -180,6 +180,38 @@ def evidence_anneal(
         )
     if schedule is not None and time_limit is not None:
         raise ValueError("give a schedule or a time limit, not both: a schedule has its own length")
+    knowledge = _check_knowledge(problem, size, rho, slab, groups, always_include)
+    with Run(
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        unit="step",
+    ) as run:
+        return evidence_anneal_in(
+            run,
+            problem,
+            size,
+            **knowledge,
+            noise_variance=noise_variance,
+            tau=tau,
+            n_draws=n_draws,
+            max_attempts=max_attempts,
+            max_messages=max_messages,
+            schedule=schedule,
+        )
+
+
+def _check_knowledge(
+    problem: SparseProblem,
+    size: int | None,
+    rho: Any,
+    slab: str,
+    groups: Sequence[Sequence[int]] | None,
+    always_include: ArrayLike | None,
+) -> dict[str, Any]:
+    """Check what the caller knows about the columns; return it as arguments of `evidence_anneal_in`."""
     check_choice("slab", slab, tuple(SLABS))
     density = check_density(rho, problem.n_columns)
     checked = check_groups(groups, problem.column_norms)
@@ -209,29 +241,7 @@ def evidence_anneal(
         raise ValueError(
             f"n_nonzero counts the {included.size} columns of always_include; got {size}"
         )
-    with Run(
-        time_limit=time_limit,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        progress=progress,
-        on_interrupt=on_interrupt,
-        unit="step",
-    ) as run:
-        return evidence_anneal_in(
-            run,
-            problem,
-            size,
-            rho=density,
-            slab=slab,
-            groups=checked,
-            always_include=included,
-            noise_variance=noise_variance,
-            tau=tau,
-            n_draws=n_draws,
-            max_attempts=max_attempts,
-            max_messages=max_messages,
-            schedule=schedule,
-        )
+    return {"rho": density, "slab": slab, "groups": checked, "always_include": included}
 
 
 def evidence_anneal_in(

@@ -83,7 +83,7 @@ def rows_needed(chain: EvidenceChain, waiting: list[Snapshot]) -> bool:
     if chain.problem.gram_is_whole or len(waiting) >= SNAPSHOTS:
         return True
     columns = np.unique(np.concatenate([s.inside for s in waiting]))
-    return int(np.sum(chain.workspace.tableau.row_of[columns] < 0)) >= ROWS_AT_ONCE
+    return chain.workspace.n_rows_missing(columns) >= ROWS_AT_ONCE
 
 
 def moments_of(chain: EvidenceChain, waiting: list[Snapshot]) -> list[Moments]:

@@ -71,7 +71,7 @@ def _flip(chain: EvidenceChain, group: Group, rng: np.random.Generator) -> None:
     else:
         rows = np.array([chain.problem.gram_row(int(j)) for j in group])
         cross = rows[:, w.inside_columns]
-        gamma = rows[:, group] + (w.tableau.diag[group] - 1.0) * np.eye(group.size)
+        gamma = rows[:, group] + (w.diagonal[group] - 1.0) * np.eye(group.size)
         gamma -= cross @ w.inverse @ cross.T
         r = chain.problem.unit_correlation[group] - cross @ w.coefficients
         change = -0.5 * float(r @ np.linalg.solve(gamma, r))
@@ -92,8 +92,7 @@ def _flip(chain: EvidenceChain, group: Group, rng: np.random.Generator) -> None:
         for j in group:
             w.remove(int(j))
         return
-    if w.size + group.size > w.tableau.inside.size:
-        w.grow(min(2 * (w.size + group.size), chain.problem.n_columns))
+    w.make_room(group.size)
     for i, j in enumerate(group):
         if not w.add(int(j)):  # not admissible
             for added in group[:i]:

@@ -126,8 +126,7 @@ class PosteriorChain(EvidenceChain):
         self._redraw()
 
     def _begin_with(self, j: int) -> None:
-        if self.n_inside == self.workspace.tableau.inside.size:
-            self.workspace.grow(min(2 * self.n_inside + 8, self.problem.n_columns))
+        self.workspace.make_room()
         self.workspace.add(j)
 
     # ------------------------------------------------------------ steps

@@ -54,7 +54,7 @@ class Replicas:
     def _begin(self) -> None:
         """Draw admissible supports uniformly or, if they are rare, in some other way."""
         workspace = self._first = self.run.workspace(self.problem, self.k)
-        self._direct = direct = self.problem.gram_is_whole or workspace.tableau.columns.size > 0
+        self._direct = direct = self.problem.gram_is_whole or self.problem.holds_unit_columns
         at = np.zeros(4, dtype=np.int64)
         while (outcome := draw(workspace.tableau, self.supports, self.states, direct, at)) >= 0:
             workspace.bring(outcome)
