@@ -189,8 +189,12 @@ def test_probabilities_and_moments_given_the_other_columns(settled):
             assert square[j] == pytest.approx(weights @ squares, abs=1e-9)
 
 
-def test_moments_of_several_draws_together_are_those_of_each(monkeypatch):
-    """Where the Gram matrix is not whole, the rows of several draws are computed in one pass."""
+@pytest.mark.parametrize("completed", [(), (1, 3, 4)])
+def test_moments_of_several_draws_together_are_those_of_each(monkeypatch, completed):
+    """Where the Gram matrix is not whole, the rows of several draws are computed in one pass.
+
+    Draws after which the tableau was completed need none.
+    """
     monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
     rng = np.random.default_rng(0)
     A = rng.standard_normal((40, 90))
@@ -198,13 +202,14 @@ def test_moments_of_several_draws_together_are_those_of_each(monkeypatch):
     model = Model(problem, None, Prior.of(problem, None))
     chain = PosteriorChain(Run(random_state=0), model, "dense", SeedSequence(0))
     waiting, expected = [], []
-    for _ in range(5):
+    for i in range(5):
         chain._step()
-        waiting.append(Snapshot.of(chain))
+        stale = Snapshot.of(chain)
         chain.workspace.complete()  # computes the distances and correlations in the tableau
+        waiting.append(Snapshot.of(chain) if i in completed else stale)
         expected += moments_of(chain, [Snapshot.of(chain)])
     assert len({tuple(snapshot.inside) for snapshot in waiting}) == 5
-    assert all(snapshot.inverse is not None for snapshot in waiting)
+    assert [i for i, snapshot in enumerate(waiting) if snapshot.inverse is None] == [*completed]
     for found, moments in zip(moments_of(chain, waiting), expected, strict=True):
         np.testing.assert_allclose(found, moments, rtol=1e-8, atol=1e-10)
 

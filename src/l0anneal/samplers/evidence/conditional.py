@@ -66,11 +66,15 @@ class Snapshot(NamedTuple):
             chain.n_units,
         )
 
-    def with_rows(self, chain: EvidenceChain, rows: Floats) -> Snapshot:
-        """Return the snapshot with distances and correlations from the rows of the support."""
+    def with_rows(self, chain: EvidenceChain, columns: NDArray[np.int64], rows: Floats) -> Snapshot:
+        """Return the snapshot with distances and correlations.
+
+        If it has none, they follow from the rows of its support, which are among those of ``columns``.
+        """
         if self.inverse is None:
             return self
         problem = chain.problem
+        rows = rows[np.searchsorted(columns, self.inside)]
         explained = np.einsum("kj,kj->j", rows, self.inverse @ rows)
         return self._replace(
             distances=problem.unit_diagonal() + self.ridge - explained,
@@ -94,17 +98,14 @@ def moments_of(chain: EvidenceChain, waiting: list[Snapshot]) -> list[Moments]:
     pending = [s.inside for s in waiting if s.inverse is not None]
     if not pending:
         return [_moments(chain, s) for s in waiting]
+    columns = np.arange(chain.problem.n_columns)
     if chain.problem.gram_is_whole:
-        gram = chain.problem.gram
-        with one_blas_thread():
-            return [_moments(chain, s.with_rows(chain, gram[s.inside])) for s in waiting]
-    columns, counts = np.unique(np.concatenate(pending), return_counts=True)
-    rows = chain.workspace.gram_rows(columns, columns[counts > len(pending) // 4])
+        rows = chain.problem.gram
+    else:
+        columns, counts = np.unique(np.concatenate(pending), return_counts=True)
+        rows = chain.workspace.gram_rows(columns, columns[counts > len(pending) // 4])
     with one_blas_thread():
-        return [
-            _moments(chain, s.with_rows(chain, rows[np.searchsorted(columns, s.inside)]))
-            for s in waiting
-        ]
+        return [_moments(chain, s.with_rows(chain, columns, rows)) for s in waiting]
 
 
 def _moments(chain: EvidenceChain, s: Snapshot) -> Moments:
