@@ -28,6 +28,7 @@ from sklearn.linear_model import orthogonal_mp_gram
 
 from l0anneal import sparse_encode
 from l0anneal._util.figures import COLORS, new_figure
+from origin import print_origin
 
 console = Console(highlight=False)
 FIGURE = Path(__file__).parents[1] / "docs" / "beyond" / "coding.png"
@@ -254,6 +255,7 @@ def main():
     )
     parser.add_argument("--figure", type=Path, default=FIGURE)
     arguments = parser.parse_args()
+    print_origin()
     D, Y = cosines()[1:], patches(arguments.n_patches)
     sparse_encode(Y[:1], D, 1)  # kernels are compiled here, or loaded
     if arguments.stream:

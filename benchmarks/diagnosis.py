@@ -22,6 +22,7 @@ import numpy as np
 import scipy.fft
 
 from l0anneal import Schedule, SparseProblem, anneal, diagnose, ensembles, kick_search
+from origin import print_origin
 
 N = 14  # columns, where all supports are enumerated
 ATTEMPTS = {
@@ -171,6 +172,7 @@ def main():
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--details", action="store_true", help="also by attempt")
     options = parser.parse_args()
+    print_origin()
     first = 1000 if options.held_back else 0
     families = HELD_BACK if options.held_back else FAMILIES
     seeds = range(first, first + options.seeds)

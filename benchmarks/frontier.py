@@ -27,6 +27,7 @@ from l0anneal import (
     solve,
     temper,
 )
+from origin import print_origin
 
 LIMITS = (0.05, 0.1, 0.2, 0.4, 1.0, 2.0)
 OUR_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
@@ -176,6 +177,7 @@ def main():
     parser.add_argument("--data", type=Path)
     parser.add_argument("--plot")
     options = parser.parse_args()
+    print_origin()
     table = measure(options.n, options.instances)
     if options.data:
         options.data.write_text(json.dumps(table), encoding="utf-8")

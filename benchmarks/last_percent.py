@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from l0anneal import ensembles, kick_search
+from origin import print_origin
 
 console = Console(highlight=False)
 
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--n-long", type=int, default=2)
     parser.add_argument("--long", type=float, default=20.0, help="seconds of each long search")
     a = parser.parse_args()
+    print_origin()
     kick_search(ensembles.noise_only(20, 0.5, random_state=0).problem, 4, n_kicks=1)  # compile
     excess, agreed = judge(a.n, a.instances, a.limits, a.n_long, a.long)
     table = Table(title=f"Excess over the best known energy, N = {a.n}, {a.instances} instances")

@@ -27,6 +27,7 @@ from l0anneal.engine.moves import (
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
+from origin import print_origin
 
 MOVES = {
     "pair flip, direct": pair_flip_direct,
@@ -70,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=0.5, help="processor time for each number")
     options = parser.parse_args()
+    print_origin()
     problem = ensembles.noise_only(400, 0.5, random_state=1).problem
     table = Table(title="Accepted changes per second (fraction of proposals, µs per proposal)")
     table.add_column("move")

@@ -16,6 +16,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 from l0anneal import Schedule, anneal, baselines, ensembles, evidence_anneal
+from origin import print_origin
 
 POINTS = [(0.8, 0.5), (0.75, 0.5), (0.72, 0.5), (0.62, 0.4), (0.52, 0.3), (0.24, 0.1)]
 DICTIONARIES = ["ar1", "mean", "dct", "pairs"]
@@ -57,6 +58,7 @@ def main():
     parser.add_argument("--part", choices=["points", "dictionaries"], nargs="*")
     parser.add_argument("--out")
     options = parser.parse_args()
+    print_origin()
     parts = options.part or ["points", "dictionaries"]
     cases = [(*point, "gaussian") for point in POINTS] if "points" in parts else []
     cases += [(0.75, 0.5, kind) for kind in DICTIONARIES] if "dictionaries" in parts else []

@@ -26,6 +26,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, OrthogonalMatchingPu
 
 from l0anneal.estimators.path import subset_path
 from l0anneal.estimators.subset_regressor import AnnealedSubsetRegressor
+from origin import print_origin
 
 K = 20
 DESIGNS = [(0.5, 1.0), (0.5, 10.0), (0.9, 1.0), (0.9, 10.0)]
@@ -234,6 +235,7 @@ def main():
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
     parser.add_argument("--path", action="store_true", help="only time the path")
     options = parser.parse_args()
+    print_origin()
     console = Console(width=120)
     time_path(console)
     if options.path:

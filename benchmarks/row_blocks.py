@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from l0anneal import SparseProblem, kick_search
+from origin import print_origin
 
 BATCH = 65536
 
@@ -114,6 +115,7 @@ def main():
     parser.add_argument("--float32", action="store_true", help="store single precision")
     parser.add_argument("--generator", action="store_true", help="store nothing")
     options = parser.parse_args()
+    print_origin()
     dtype = np.dtype(np.float32 if options.float32 else np.float64)
     run = from_generator if options.generator else from_file
     run(options.rows, options.columns, dtype)

@@ -11,6 +11,7 @@ has the data that are drawn.
 import argparse
 
 from l0anneal.reproduction.rule_rates import CASES, rate
+from origin import print_origin
 
 
 def main() -> None:
@@ -18,6 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=2000, help="trials of each rate")
     n_trials = parser.parse_args().trials
+    print_origin()
     print(
         "| rule | data: at the margin, for the claim, against it | agrees at the margin "
         "| agrees, true | differs, false | agrees, true, 10 samples |"

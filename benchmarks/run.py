@@ -23,6 +23,7 @@ from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, SLOT
 from l0anneal.engine.refresh import refresh
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
+from origin import print_origin
 from paper_numpy import paper_annealing
 
 console = Console(highlight=False)
@@ -208,6 +209,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a tenth of the slow rival's run")
     parser.add_argument("--instances", type=int, default=40)
     options = parser.parse_args()
+    print_origin()
     paper_schedule(options.quick)
     rejected_proposals()
     accepted_moves()

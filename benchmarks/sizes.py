@@ -31,6 +31,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
+from origin import print_origin
+
 OUT = Path(__file__).parents[1] / "docs" / "beyond"
 PLANTED, N_KICKS = 20, 4
 PATIENCE = 120  # seconds
@@ -279,6 +281,7 @@ def main():
         name, method, folder = options.measure
         measure(name, cases[name], Path(folder), method)
         return
+    print_origin()
     table = {}
     if options.only:
         table = {row["case"]: row for row in json.loads((OUT / "sizes.json").read_text())["table"]}

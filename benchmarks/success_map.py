@@ -17,6 +17,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from l0anneal import Schedule, anneal, baselines, ensembles, evidence_anneal
+from origin import print_origin
 
 DENSITIES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 RATIOS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
@@ -93,6 +94,7 @@ def main():
     parser.add_argument("--data", type=Path)
     parser.add_argument("--plot", required=True)
     options = parser.parse_args()
+    print_origin()
     if options.data and options.data.exists():
         kept = json.loads(options.data.read_text(encoding="utf-8"))
         table = {name: np.array(values) for name, values in kept["table"].items()}

@@ -33,6 +33,7 @@ from sklearn.model_selection import RepeatedKFold
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from l0anneal import AnnealedSubsetRegressor
+from origin import print_origin
 
 LEVELS = (0.5, 0.8, 0.95)
 FOLDS = 5
@@ -223,6 +224,7 @@ def main():
     parser.add_argument("--simulations", type=int, default=25)
     parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=[*TABLES, *LONG])
     given = parser.parse_args()
+    print_origin()
     console = Console(width=110)
     methods = installed(console)
     warnings.filterwarnings("ignore")  # of the peers' convergence, and of 0 and 1 as a target

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import os
+import sys
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -41,6 +42,10 @@ def main():
         rival = RIVALS[options.part]
         collect(options.store, options.part, REGIMES, n, make, rival, options.minutes)
     else:
+        sys.path.append(str(Path(__file__).parents[1]))
+        from origin import print_origin
+
+        print_origin()
         for name in EXAM if options.part == "exam" else (options.part,):
             more = {"plot": options.plot} if name == "law" else {}
             part = importlib.import_module(name)
