@@ -48,7 +48,7 @@ def write_report(
         that are not complete, with their numbers of samples, and the figures that cannot be drawn
         yet.
     figures : iterable of str
-        Names of figures; all figures if empty.
+        Names of figures; all figures of the report if empty.
     quick : bool
         Read the small sizes with few samples.
     failures : sequence of Failure
@@ -64,7 +64,7 @@ def write_report(
         The page.
     """
     check_extra()
-    names = figure_names(figures)
+    names = figure_names(figures, quick)
     sweeps = sweeps_of(names, quick)
     tasks = tasks_of(sweeps)
     run = {
@@ -76,7 +76,7 @@ def write_report(
         "failures": [str(failure) for failure in failures],
     }
     data = {name: gather(sweep, store) for name, sweep in sweeps.items()}
-    write_data(out / "data", sweeps, data, run)
+    write_data(out / "data", sweeps, data, run, n_jobs)
     return _finish(out, data, run, n_jobs)
 
 
@@ -102,7 +102,7 @@ def redraw_report(source: Path, out: Path, *, n_jobs: int | None = None) -> Path
     sweeps = sweeps_of(run["figures"], run["quick"])
     data = read_data(source / "data", sweeps)
     if out.resolve() != source.resolve():
-        write_data(out / "data", sweeps, data, run)
+        write_data(out / "data", sweeps, data, run, n_jobs)
     return _finish(out, data, run, n_jobs)
 
 

@@ -376,4 +376,5 @@ FIGURE = ReportFigure(
     draw=draw,
     judge=judge,
     findings=findings,
+    in_quick=False,
 )
