@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from helpers.tasks import running, session_has_ended, wait_for
+from helpers.tasks import assert_same_arrays, running, session_has_ended, wait_for
 from l0anneal.cli.app import main
 from l0anneal.reproduction import Store, collect
 from l0anneal.reproduction.figures import FIGURES, sweeps_of
@@ -95,6 +95,43 @@ def test_a_report_is_drawn_again_from_its_data(capsys, finished, tmp_path):
     code, _, err = command(capsys, "--from", tmp_path / "nowhere")
     assert code == 2
     assert "has no run.json" in err
+
+
+def test_a_report_is_continued_from_its_data(capsys, finished, tmp_path):
+    """Save a report of an unfinished run, lose the store, and go on with what was saved."""
+    store, out = Store(shutil.copytree(finished.directory, tmp_path / "tasks")), tmp_path / "out"
+    for task in TASKS[::7]:
+        store.path(task).unlink()
+    args = [QUICKEST, "--quick", "--out", out, "-j", 1]
+    assert command(capsys, *args, "--store", store.directory, "--only-report")[0] == 0
+    lost = len(TASKS[::7])
+    assert f"{lost} tasks are not finished" in (out / "report.html").read_text(encoding="utf-8")
+    code, printed, _ = command(capsys, *args, "--store", tmp_path / "new")
+    assert code == 0
+    kept = len(TASKS) - lost
+    assert f"{kept} finished tasks restored from {out / 'data'}" in printed
+    assert f"{lost} tasks run, {kept} were finished before, 0 failed" in printed
+    for task in (task for task in TASKS if task in store):
+        assert Store(tmp_path / "new").path(task).read_bytes() == store.path(task).read_bytes()
+    assert_same_arrays(finished, Store(tmp_path / "new"), TASKS)
+    again = command(capsys, *args, "--store", tmp_path / "new")[1]
+    assert "restored" not in again
+
+
+def test_a_report_of_another_engine_is_not_continued(capsys, finished, tmp_path):
+    import h5netcdf
+
+    args = [QUICKEST, "--quick", "--out", tmp_path, "-j", 1]
+    assert command(capsys, *args, "--store", finished.directory, "--only-report")[0] == 0
+    with h5netcdf.File(tmp_path / "data" / "omp.nc", "a") as file:
+        file.attrs["engine"] = 1
+    page = (tmp_path / "report.html").read_bytes()
+    code, _, err = command(capsys, *args)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1
+    assert "has results of engine 1; this version needs" in err
+    assert "remove the file" in err
+    assert (tmp_path / "report.html").read_bytes() == page
 
 
 def test_a_local_dask_cluster_from_the_command(capsys, finished, tmp_path):

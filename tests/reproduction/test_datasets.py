@@ -1,4 +1,4 @@
-"""The data files of a report: complete, rounded alike on both ways, and with their origin."""
+"""The data files of a report: complete, exact, and with their origin."""
 
 import json
 
@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from l0anneal import Schedule, anneal, ensembles
 from l0anneal.reproduction import Store
 from l0anneal.reproduction.datasets import gather, read_data, read_run, write_data
+from l0anneal.reproduction.packing import pack, unpack
 from l0anneal.reproduction.sweeps import Sweep
 
 ENSEMBLE = {"kind": "planted", "alpha": 0.8, "rho_hat": 0.2}
@@ -53,20 +55,47 @@ def test_what_is_gathered_is_what_the_files_give_back(store, tmp_path):
     assert names == ["100.nc", "5.nc", "run.json", "together-.nc"]
 
 
-def test_every_sample_is_kept_to_five_digits(store):
+def test_every_sample_is_kept_to_the_last_bit(store):
     sweep = SWEEPS["5"]
     data = gather(sweep, store)
     for size in sweep.samples:
         for task in sweep.tasks(size):
-            place = {"size": size, "sample": task.sample}
-            kept = data["distortion"].sel(size=size).isel(sample=task.sample).to_numpy()
+            own = data.sel(size=size).isel(sample=task.sample)
             if task not in store:
-                assert np.isnan(kept).all(), place
+                assert np.isnan(own["distortion"]).all()
                 continue
-            arrays = store.read(task).arrays
-            np.testing.assert_allclose(kept, arrays["distortion"], rtol=2**-17)
-            g = data["free_entropy"].sel(size=size).isel(sample=task.sample)
-            np.testing.assert_allclose(g, arrays["free_entropy"], rtol=2**-24)
+            for name, values in store.read(task).arrays.items():
+                assert own[name].to_numpy().astype(values.dtype).tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize("mu", [[0.5, 2.0, 8.0], [0.0, 2.0], [3.0], [8.0, 2.0, 0.5, 0.1]])
+def test_packed_free_entropies_are_exact(mu):
+    rng = np.random.default_rng(0)
+    shape = (2, 50, len(mu))
+    curves = {name: rng.normal(size=shape) for name in ("distortion", "free_entropy")}
+    for values in curves.values():
+        values[0, 0] = np.nan
+    curves["distortion"][0, 1], curves["free_entropy"][0, 1] = np.inf, -0.0
+    curves["distortion"][0, 2] = 1.0  # no slope
+    dims = ("size", "sample", "mu")
+    data = xr.Dataset(
+        {name: (dims, values, {"units": "1"}) for name, values in curves.items()},
+        coords={"size": [20, 40], "mu": mu},
+        attrs={"alpha": 0.5},
+    )
+    packed = pack(data)
+    assert "free_entropy" not in packed
+    xr.testing.assert_identical(unpack(packed), data)
+    assert unpack(packed)["free_entropy"].to_numpy().tobytes() == curves["free_entropy"].tobytes()
+
+
+def test_free_entropies_of_runs_pack_into_few_bits():
+    instance = ensembles.planted(40, 0.8, 0.2, random_state=0)
+    run = anneal(instance.problem, 16, Schedule.paper(tau=2), random_state=0).trajectory
+    data = run[["distortion", "free_entropy"]].expand_dims(size=[40], sample=[0])
+    code = pack(data.assign_attrs(alpha=0.8))["free_entropy_code"].to_numpy()[..., 1:]
+    # a hundred sums of numbers that are rounded to half a unit each, and as many of the sampler's
+    assert np.quantile(np.abs(code), 0.9) < 200
 
 
 def test_files_that_differ_in_tau_alone_say_so(store, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from l0anneal.reproduction import figures
 from l0anneal.reproduction.figure import ReportFigure
-from l0anneal.reproduction.figures import FIGURES, sweeps_of
+from l0anneal.reproduction.figures import FIGURES, figure_names, sweeps_of
 from l0anneal.reproduction.sweeps import tasks_of
 
 BEYOND = ("equilibrium", "escape", "ground-state", "population")  # not the paper's own sizes
@@ -69,13 +69,20 @@ def test_a_name_means_the_same_sweep_in_every_figure(quick):
         assert figure.sweeps(quick)
         for name, sweep in figure.sweeps(quick).items():
             assert known.setdefault(name, sweep) == sweep
-    assert known == sweeps_of(quick=quick)
+    assert known == sweeps_of(FIGURES, quick=quick)
+
+
+def test_the_quick_report_has_the_papers_figures():
+    assert figure_names(quick=True) == list(PAPER)
+    assert figure_names() == list(FIGURES)
+    assert figure_names(BEYOND, quick=True) == list(BEYOND)
+    assert sweeps_of(quick=True) == sweeps_of(PAPER, quick=True)
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_sweeps_of_a_group_differ_in_rho_and_solver_alone(quick):
     groups = {}
-    for sweep in sweeps_of(quick=quick).values():
+    for sweep in sweeps_of(FIGURES, quick=quick).values():
         if sweep.group:
             kind = sweep.solver["kind"]
             groups.setdefault(sweep.group, {}).setdefault(kind, []).append(sweep.parameters)

@@ -1,7 +1,9 @@
 """The page of the report, its figures and its data files."""
 
 import re
+import shutil
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -130,6 +132,42 @@ def test_sweeps_of_a_group_share_a_data_file(tmp_path):
     for own, n in ((name, 1), ("rho-noise-a-0.2", 0)):
         with xr.open_dataset(tmp_path / "data" / "rho-noise-a.nc", group=own) as data:
             assert data["n_samples"].to_numpy().tolist() == [n]
+
+
+def test_the_report_of_an_unfinished_run_names_what_is_incomplete(finished, tmp_path):
+    """Two sizes of a sweep lack samples, and one of another sweep has none."""
+    store = Store(shutil.copytree(finished / "tasks", tmp_path / "tasks"))
+    sweeps = sweeps_of(NAMES, quick=True)
+    lost = [*sweeps["noise"].tasks(50)[3:], *sweeps["noise"].tasks(100)[:1]]
+    for task in [*lost, *sweeps["omp"].tasks(100)]:
+        store.path(task).unlink()
+    page = write_report(tmp_path, store, NAMES, quick=True)
+    text = page.read_text(encoding="utf-8")
+    Page(text)
+    assert "18 tasks are not finished" in text
+    assert "2 sweeps are not complete" in text
+    assert "<code>noise</code>: 12 of 20 samples (N = 50: 3 of 10, N = 100: 9 of 10)" in text
+    assert "<code>omp</code>: 10 of 20 samples (N = 50: 10, N = 100: 0 of 10)" in text
+    assert text.count("<figure id") == len(NAMES)
+    again = redraw_report(tmp_path, tmp_path / "again")
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_a_figure_that_cannot_be_drawn_yet_does_not_stop_the_report(finished, tmp_path):
+    def fails(data):
+        raise KeyError(400)
+
+    store = Store(shutil.copytree(finished / "tasks", tmp_path / "tasks"))
+    broken = replace(FIGURES["time"], draw=fails)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(FIGURES, "time", broken)
+        with pytest.raises(KeyError):  # with all samples, an error is an error
+            write_report(tmp_path / "whole", store, NAMES, quick=True, n_jobs=1)
+        store.path(sweeps_of(["time"], quick=True)["l1-large"].tasks(200)[0]).unlink()
+        page = write_report(tmp_path / "part", store, NAMES, quick=True, n_jobs=1)
+    text = page.read_text(encoding="utf-8")
+    assert "Omitted: too few runs are finished yet (KeyError: 400)" in text
+    assert text.count("<figure id") == len(NAMES) - 1
 
 
 def test_a_report_without_results_names_what_is_missing(tmp_path):

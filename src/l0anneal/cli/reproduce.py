@@ -60,7 +60,8 @@ def reproduce_command(
 ) -> None:
     """Run the paper's experiments again and report what agrees.
 
-    Finished tasks are kept, so the same command continues where an earlier one stopped.
+    Finished tasks are kept, so the same command continues where an earlier one stopped. The samples of
+    a report that OUT holds already are not run again either, even if the store is lost.
 
     Example: l0anneal reproduce easy slow --quick --out look -j 2
     """
@@ -75,6 +76,7 @@ def reproduce_command(
             return
         out = out or Path("reproduction")
         job = _check(names, out, store, quick, workers, only_report, wanted(progress))
+        _restore(job)
         collected = _run(job)
         _report(job, collected)
     except KeyboardInterrupt:
@@ -146,6 +148,15 @@ def _redraw(source: Path, out: Path, names: list[str], others: object, workers: 
         )
     page = redraw_report(source, out, n_jobs=workers.n_jobs)
     print(f"The report is {page}")
+
+
+def _restore(job: _Job) -> None:
+    """Fill the store with the samples of the report that this one will replace."""
+    from l0anneal.reproduction.restore import restore
+
+    data = job.out / "data"
+    if job.store.missing(job.tasks) and (n_restored := restore(data, job.store)):
+        print(f"{n_restored} finished tasks restored from {data}")
 
 
 def _run(job: _Job) -> Collected:

@@ -182,17 +182,25 @@ def save(figure: Figure, directory: Path, name: str) -> dict[str, Path]:
     """Write a figure as SVG and PNG; the same figure always gives the same bytes."""
     check_extra()
     import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from PIL import Image
 
     directory.mkdir(parents=True, exist_ok=True)
     paths = {suffix: directory / f"{name}.{suffix}" for suffix in ("svg", "png")}
-    figure.savefig(paths["png"], dpi=130, metadata={"Software": None})
+    # savefig would lay out the figure for each file, and draw it twice for each of them
+    figure.set_dpi(130)
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+    FigureCanvasAgg(figure).print_png(paths["png"], metadata={"Software": None})
     # a palette would be smaller, but merges colours that few pixels have, such as those of symbols
     with Image.open(paths["png"]) as image:
         opaque = image.convert("RGB")
     opaque.save(paths["png"], optimize=True)
     with mpl.rc_context({"svg.hashsalt": "l0anneal", "svg.fonttype": "none"}):
-        figure.savefig(paths["svg"], metadata={"Date": None})
+        FigureCanvasSVG(figure).print_svg(paths["svg"], metadata={"Date": None})
     # a hundredth of a point is finer than any screen, and the file is half as large
     text = paths["svg"].read_text(encoding="utf-8")
     text = re.sub(r"(\d+\.\d{2})\d+", r"\1", text)

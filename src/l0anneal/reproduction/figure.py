@@ -34,6 +34,9 @@ class ReportFigure:
         figure's rows of the verdict table.
     findings : callable, optional
         Takes the same data and returns sentences with numbers that follow the caption.
+    in_quick : bool
+        Whether the quick report has the figure even if nobody asks for it: few samples of small sizes
+        should show something.
     """
 
     name: str
@@ -43,3 +46,4 @@ class ReportFigure:
     draw: Callable[[Data], Figure]
     judge: Callable[[Data], list[Row]]
     findings: Callable[[Data], str] | None = None
+    in_quick: bool = True

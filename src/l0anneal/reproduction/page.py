@@ -97,6 +97,8 @@ class Report:
         Sentences with measured numbers that follow the caption, by figure; may be empty.
     omitted : dict
         Why a figure was left out, by figure.
+    incomplete : dict
+        How many samples there are of those wanted, by sweep, for the sweeps that lack some.
     """
 
     run: dict[str, Any]
@@ -106,6 +108,7 @@ class Report:
     samples: dict[str, str] = field(default_factory=dict)
     findings: dict[str, str] = field(default_factory=dict)
     omitted: dict[str, str] = field(default_factory=dict)
+    incomplete: dict[str, str] = field(default_factory=dict)
 
 
 def page(report: Report) -> str:
@@ -127,7 +130,7 @@ def page(report: Report) -> str:
         f"<code>{html.escape(run['command'])}</code>.</p>",
         _origin(report.origin),
     ]
-    parts += _notes(run)
+    parts += _notes(run, report.incomplete)
     parts += ["<h2>What the paper says, and what is found</h2>", _rules(report), _table(report)]
     parts.append("<h2>The figures</h2>")
     for name, figure in FIGURES.items():
@@ -148,7 +151,7 @@ def _origin(origin: dict[str, str]) -> str:
     return f'<p class="small">{items}.</p>'
 
 
-def _notes(run: dict[str, Any]) -> list[str]:
+def _notes(run: dict[str, Any], incomplete: dict[str, str]) -> list[str]:
     """Return the warnings at the top of the page: quick, unfinished, failed."""
     parts = []
     if run["quick"]:
@@ -157,10 +160,16 @@ def _notes(run: dict[str, Any]) -> list[str]:
             "claims cannot be decided. The full run is <code>l0anneal reproduce --out DIR</code>."
             "</p>"
         )
-    if run["n_done"] < run["n_tasks"]:
+    if incomplete:
+        items = "".join(
+            f"<li><code>{html.escape(name)}</code>: {html.escape(text)}</li>"
+            for name, text in incomplete.items()
+        )
         parts.append(
-            f'<p class="note">{run["n_tasks"] - run["n_done"]} tasks are not finished; the same '
+            f'<div class="note"><p>{run["n_tasks"] - run["n_done"]} tasks are not finished; the same '
             "command runs only these. Each figure says how many samples it has.</p>"
+            f"<details><summary>{len(incomplete)} sweeps are not complete</summary><ul>{items}</ul>"
+            "</details></div>"
         )
     if run["failures"]:
         items = "".join(f"<li><code>{html.escape(text)}</code></li>" for text in run["failures"])

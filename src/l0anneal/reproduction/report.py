@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
 from joblib import delayed
 
 from l0anneal.reproduction.analysis import Data
@@ -41,10 +44,11 @@ def write_report(
     out : path
         The directory for ``report.html``, ``figures/*.svg``, ``figures/*.png`` and ``data/*.nc``.
     store : Store
-        The finished tasks. The page says how many samples each figure has. A figure with a sweep
-        that has no finished task at some size is omitted, and the page says so.
+        The finished tasks. Sizes without a finished task are left out. The page names the sweeps
+        that are not complete, with their numbers of samples, and the figures that cannot be drawn
+        yet.
     figures : iterable of str
-        Names of figures; all figures if empty.
+        Names of figures; all figures of the report if empty.
     quick : bool
         Read the small sizes with few samples.
     failures : sequence of Failure
@@ -60,7 +64,7 @@ def write_report(
         The page.
     """
     check_extra()
-    names = figure_names(figures)
+    names = figure_names(figures, quick)
     sweeps = sweeps_of(names, quick)
     tasks = tasks_of(sweeps)
     run = {
@@ -72,7 +76,7 @@ def write_report(
         "failures": [str(failure) for failure in failures],
     }
     data = {name: gather(sweep, store) for name, sweep in sweeps.items()}
-    write_data(out / "data", sweeps, data, run)
+    write_data(out / "data", sweeps, data, run, n_jobs)
     return _finish(out, data, run, n_jobs)
 
 
@@ -98,28 +102,37 @@ def redraw_report(source: Path, out: Path, *, n_jobs: int | None = None) -> Path
     sweeps = sweeps_of(run["figures"], run["quick"])
     data = read_data(source / "data", sweeps)
     if out.resolve() != source.resolve():
-        write_data(out / "data", sweeps, data, run)
+        write_data(out / "data", sweeps, data, run, n_jobs)
     return _finish(out, data, run, n_jobs)
 
 
 def _finish(out: Path, data: Data, run: dict[str, Any], n_jobs: int | None) -> Path:
     """Judge and draw the figures that have data, decide all verdicts together, write the page."""
     names = run["figures"]
-    report = Report(run, _origin(data))
-    of_figure = {
-        name: {key: data[key] for key in FIGURES[name].sweeps(run["quick"])} for name in names
-    }
-    for name, its_data in of_figure.items():
-        report.samples[name] = _samples(its_data)
-        empty = [key for key, d in its_data.items() if not bool((d["n_samples"] > 0).all())]
-        if empty:
+    report = Report(run, _origin(data), incomplete=_incomplete(data))
+    started = {key: d.isel(size=np.flatnonzero(d["n_samples"] > 0)) for key, d in data.items()}
+    of_figure = {name: list(FIGURES[name].sweeps(run["quick"])) for name in names}
+    for name, keys in of_figure.items():
+        report.samples[name] = _samples({key: data[key] for key in keys})
+        if empty := [key for key in keys if not started[key].sizes["size"]]:
             report.omitted[name] = f"no finished runs yet of: {', '.join(empty)}"
     ready = [name for name in names if name not in report.omitted]
-    calls = [delayed(_make)(name, of_figure[name], out / "figures") for name in ready]
+    calls = [
+        delayed(_make)(
+            name,
+            {key: started[key] for key in of_figure[name]},
+            out / "figures",
+            whole=not any(key in report.incomplete for key in of_figure[name]),
+        )
+        for name in ready
+    ]
     rows: dict[str, list[Row]] = {}
-    with results_of(calls, n_jobs, "generator") as made:
-        for name, (its_rows, image, findings) in zip(ready, made, strict=True):
-            rows[name], report.images[name], report.findings[name] = its_rows, image, findings
+    with results_of(calls, n_jobs, "generator") as all_made:
+        for name, made in zip(ready, all_made, strict=True):
+            if isinstance(made, str):
+                report.omitted[name] = f"too few runs are finished yet ({made})"
+            else:
+                rows[name], report.images[name], report.findings[name] = made
     report.rows = decided(rows)
     out.mkdir(parents=True, exist_ok=True)
     path = out / "report.html"
@@ -127,11 +140,49 @@ def _finish(out: Path, data: Data, run: dict[str, Any], n_jobs: int | None) -> P
     return path
 
 
-def _make(name: str, data: Data, directory: Path) -> tuple[list[Row], bytes, str]:
-    """Judge and draw one figure; return its rows of the table, its PNG file and its findings."""
+def _make(
+    name: str, data: Data, directory: Path, whole: bool
+) -> tuple[list[Row], bytes, str] | str:
+    """Judge and draw one figure; return its rows of the table, its PNG file and its findings.
+
+    A figure needs not be able to do with any part of its samples: if it fails and its sweeps are not
+    ``whole``, return the error instead, so that the report of an unfinished run can be written.
+    """
     figure = FIGURES[name]
-    image = save(figure.draw(data), directory, name)["png"].read_bytes()
-    return figure.judge(data), image, figure.findings(data) if figure.findings else ""
+    try:
+        image = save(figure.draw(data), directory, name)["png"].read_bytes()
+        return figure.judge(data), image, figure.findings(data) if figure.findings else ""
+    except Exception as error:
+        if whole:
+            raise
+        return f"{type(error).__name__}: {error}"
+
+
+def _incomplete(data: Data) -> dict[str, str]:
+    """Return how many samples there are of those wanted, for each sweep that lacks some."""
+    found = {}
+    for name, own in data.items():
+        counts = _counts(own)
+        if any(done < wanted for done, wanted in counts.values()):
+            total = f"{sum(n for n, _ in counts.values())} of {sum(n for _, n in counts.values())}"
+            found[name] = f"{total} samples ({_counts_text(counts)})"
+    return found
+
+
+def _counts(data: xr.Dataset) -> dict[int, tuple[int, int]]:
+    """Return finished and wanted samples by size."""
+    wanted = json.loads(data.attrs["samples"])
+    return {
+        int(size): (int(done), wanted[str(size)])
+        for size, done in zip(data["size"].to_numpy(), data["n_samples"].to_numpy())
+    }
+
+
+def _counts_text(counts: dict[int, tuple[int, int]]) -> str:
+    return ", ".join(
+        f"N = {size}: {done}" + (f" of {wanted}" if done < wanted else "")
+        for size, (done, wanted) in counts.items()
+    )
 
 
 def decided(rows: dict[str, list[Row]]) -> dict[str, list[tuple[Row, Decision | None]]]:
@@ -170,7 +221,5 @@ def _samples(data: Data) -> str:
     """List the sizes of a figure's sweeps, and how many samples of each are finished."""
     by_sizes: dict[str, list[str]] = {}
     for name, values in data.items():
-        counts = values["n_samples"]
-        sizes = ", ".join(f"N = {int(s)}: {int(counts.sel(size=s))}" for s in counts["size"])
-        by_sizes.setdefault(sizes, []).append(name)
+        by_sizes.setdefault(_counts_text(_counts(values)), []).append(name)
     return "; ".join(f"{', '.join(names)}: {sizes}" for sizes, names in by_sizes.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -17,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal._util.provenance import provenance
-from l0anneal.tasks.task import StoredTask
+from l0anneal.tasks.task import StoredTask, canonical_json
 
-__all__ = ["Record", "Store", "joint_origin", "origin_now"]
+__all__ = ["Record", "Store", "checksum", "joint_origin", "origin_now"]
 
 AnyTask = TypeVar("AnyTask", bound=StoredTask)
 _STALE = 24 * 3600.0  # seconds after which the writer of a temporary file must have ended
@@ -42,6 +43,29 @@ class Record:
     arrays: Mapping[str, NDArray[np.generic]]
     seconds: float
     origin: Mapping[str, str] = field(default_factory=dict)
+
+
+def checksum(task: StoredTask, record: Record) -> int:
+    """Return 64 bits of a hash of the task's id and of every bit of its record.
+
+    Examples
+    --------
+    >>> class Half(StoredTask):
+    ...     format = "Half/1"
+    ...
+    ...     def content(self):
+    ...         return {"number": 0.5}
+    >>> one, other = (Record({"x": np.array(x)}, 1.0) for x in (0.25, np.nextafter(0.25, 1)))
+    >>> checksum(Half(), one) == checksum(Half(), other)
+    False
+    """
+    found = hashlib.sha256(task.id.encode())
+    for name in sorted(record.arrays):
+        values = record.arrays[name]
+        found.update(f"{name} {values.dtype.str} {values.shape} ".encode())
+        found.update(np.ascontiguousarray(values).tobytes())
+    found.update(canonical_json([record.seconds, record.origin]).encode())
+    return int.from_bytes(found.digest()[:8], "big")
 
 
 def origin_now() -> dict[str, str]:

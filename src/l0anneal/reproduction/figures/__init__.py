@@ -52,22 +52,24 @@ FIGURES: dict[str, ReportFigure] = {
 }
 
 
-def figure_names(figures: Iterable[str] = ()) -> list[str]:
-    """Return the given names, or the names of all figures if none is given.
+def figure_names(figures: Iterable[str] = (), quick: bool = False) -> list[str]:
+    """Return the given names or, if none is given, those of all figures of the (quick) report.
 
     Examples
     --------
-    >>> figure_names(["slow"]), len(figure_names())
-    (['slow'], 17)
+    >>> figure_names(["slow"]), len(figure_names()), len(figure_names(quick=True))
+    (['slow'], 17, 13)
     """
-    names = list(figures) or list(FIGURES)
+    names = list(figures) or [
+        name for name, figure in FIGURES.items() if figure.in_quick or not quick
+    ]
     if unknown := [name for name in names if name not in FIGURES]:
         raise ValueError(f"there is no figure {', '.join(unknown)}; there are {', '.join(FIGURES)}")
     return names
 
 
 def sweeps_of(figures: Iterable[str] = (), quick: bool = False) -> dict[str, Sweep]:
-    """Return the sweeps that the given figures need, by name; of all figures if none is given.
+    """Return the sweeps that the given figures need, by name; of the whole report if none is given.
 
     Examples
     --------
@@ -76,6 +78,6 @@ def sweeps_of(figures: Iterable[str] = (), quick: bool = False) -> dict[str, Swe
     """
     return {
         name: sweep
-        for figure in figure_names(figures)
+        for figure in figure_names(figures, quick)
         for name, sweep in FIGURES[figure].sweeps(quick).items()
     }

@@ -391,4 +391,5 @@ FIGURE = ReportFigure(
     draw=draw,
     judge=judge,
     findings=findings,
+    in_quick=False,
 )

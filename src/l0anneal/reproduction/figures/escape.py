@@ -333,4 +333,5 @@ FIGURE = ReportFigure(
     draw=draw,
     judge=judge,
     findings=findings,
+    in_quick=False,
 )

@@ -377,4 +377,5 @@ FIGURE = ReportFigure(
     draw=draw,
     judge=judge,
     findings=findings,
+    in_quick=False,
 )

@@ -210,4 +210,5 @@ FIGURE = ReportFigure(
     draw=draw,
     judge=judge,
     findings=findings,
+    in_quick=False,
 )

@@ -129,7 +129,7 @@ def _state(alpha: float, rho: float, rho_hat: float, temperature: float | None) 
 
 def _fine(rhos: list[float]) -> list[float]:
     """Return a fine grid over ρ that has the ρ of the runs; coarser if these are few."""
-    n = 25 if len(rhos) > 4 else 7
+    n = 25 if len(rhos) > 4 else 4
     return np.unique([*np.linspace(rhos[0], rhos[-1], n).round(6), *rhos]).tolist()
 
 
