@@ -336,6 +336,7 @@ def posterior(state, **more):
     p = np.array([1.0, 0.6, 0.4, 0.0])
     fields = {"state": state, "inclusion_probability": p, "support": np.array([0, 1])}
     fields |= {"noise_variance": 0.1, "distortion": 0.2, "n_samples": 40}
+    fields |= {"has_few_samples": False, "name": str}
     fields |= {"effective_sample_size": 500.0, "draws": None, "ended": "sampled", "seconds": 1.0}
     return judge_evidence(SimpleNamespace(**fields | more))
 
@@ -356,6 +357,9 @@ def test_credible_sets_are_groups_and_a_refusal_is_passed_on():
     assert found.verdict == "agreed"
     assert found.groups == ((1, 2),)
     assert "at least one of them belongs, with probability 0.97" in " ".join(found.reasons)
+    assert "columns 1 and 2 stand in" in " ".join(found.reasons)
+    named = posterior("noise", credible_sets=lambda: [pair], name=["a", "b", "c", "d"].__getitem__)
+    assert "columns b and c stand in" in " ".join(named.reasons)
 
     def refuse():
         raise ValueError("effective sample size 31: raise n_draws")

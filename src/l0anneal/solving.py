@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 from joblib import effective_n_jobs
 
@@ -15,7 +16,7 @@ from l0anneal.samplers.kicks.result import KickResult
 from l0anneal.samplers.kicks.search import kick_search
 from l0anneal.samplers.run import OnInterrupt
 
-__all__ = ["solve"]
+__all__ = ["solve", "warn_without_intercept"]
 
 DEFAULT_SECONDS = 2.0
 
@@ -85,14 +86,7 @@ def solve(
     >>> solve(SparseProblem(A, y), 2, time_limit=0.2, random_state=0).support
     array([ 5, 50])
     """
-    share = problem.lacks_intercept()
-    if share:
-        warnings.warn(
-            f"a constant explains {100 * min(share, 0.999):.3g} % of the signal's square, but no "
-            "intercept is fitted, and other columns may be chosen to make up for it: give the problem "
-            f"{option('intercept')} or, if there must be none, {option('intercept', False)}",
-            stacklevel=2,
-        )
+    warn_without_intercept(problem)
     if n_nonzero is None:
         return evidence_anneal(
             problem,
@@ -103,7 +97,7 @@ def solve(
             progress=progress,
             on_interrupt=on_interrupt,
         )
-    return kick_search(
+    result = kick_search(
         problem,
         n_nonzero,
         n_chains=effective_n_jobs(n_jobs if n_jobs is not None else 1),
@@ -113,3 +107,36 @@ def solve(
         progress=progress,
         on_interrupt=on_interrupt,
     )
+    _warn_of_parts(problem, result.support)
+    return result
+
+
+def warn_without_intercept(problem: SparseProblem, stacklevel: int = 3) -> None:
+    """Warn if a problem has no intercept although a constant would explain most of the signal."""
+    share = problem.lacks_intercept()
+    if share:
+        warnings.warn(
+            f"a constant explains {100 * min(share, 0.999):.3g} % of the signal's square, but no "
+            "intercept is fitted, and other columns may be chosen to make up for it: give the problem "
+            f"{option('intercept')} or, if there must be none, {option('intercept', False)}",
+            stacklevel=stacklevel,
+        )
+
+
+def _warn_of_parts(problem: SparseProblem, support: Iterable[int]) -> None:
+    """Warn of variables of which some dummies were chosen and others were not."""
+    if problem.table is None:
+        return
+    chosen, split = set(support), []
+    variables = [part.name for part in problem.table.parts if len(part.feature_names) > 1]
+    for name, group in zip(variables, problem.groups):
+        n = len(chosen & set(group))
+        if 0 < n < len(group):
+            split.append(f"{n} of the {len(group)} dummies of {name!r}")
+    if split:
+        warnings.warn(
+            f"the chosen columns include {' and '.join(split)}: levels whose dummy was not chosen count "
+            "as the level without a dummy; if the number of columns is not given, the dummies of a "
+            "variable enter together",
+            stacklevel=3,
+        )

@@ -16,7 +16,9 @@ import pytest
 from helpers.processes import child
 from l0anneal import EvidenceResult, KickResult, SparseProblem, solve
 from l0anneal.cli.app import main
+from l0anneal.diagnosis import posterior as judged
 from l0anneal.engine.warm_up import warm_up
+from l0anneal.samplers.evidence import draws, result
 
 pytestmark = pytest.mark.usefixtures("few_draws", "own_time")
 
@@ -50,6 +52,8 @@ def write(folder):
     good.to_csv("tabs.tsv", index=False, sep="\t")
     good.to_csv("bars.txt", index=False, sep="|")
     good.to_csv("packed.csv.gz", index=False)
+    good.to_csv("spaces.txt", index=False, sep=" ")
+    (folder / "aligned.txt").write_text(good.to_string())
     good.to_csv("utf16.csv", index=False, encoding="utf-16")
     good.to_parquet("good.parquet")
     good.to_feather("good.feather")
@@ -76,6 +80,9 @@ def write(folder):
     pd.concat([good, good[["age"]]], axis=1).to_csv("twice.csv", index=False)
     good.assign(age=good.age.replace(good.age[4], np.inf)).to_csv("infinite.csv", index=False)
     good.assign(copy=2 * good.price + 1).to_csv("leak.csv", index=False)
+    good.assign(price=(good.price > good.price.median()).astype(int)).to_csv("two.csv", index=False)
+    good.assign(twin=good.rooms, price=good.price + 1e9).to_csv("twin.csv", index=False)
+    good.head(3).to_csv("three_rows.csv", index=False)
     good[["price"]].to_csv("one_column.csv", index=False)
     good.head(1).to_csv("one_row.csv", index=False)
     good.head(0).to_csv("no_rows.csv", index=False)
@@ -173,6 +180,8 @@ RIGHT = [
     (f"bars.txt {P}", {}),
     (f"packed.csv.gz {P}", {}),
     (f"utf16.csv {P}", {}),
+    (f"spaces.txt {P}", {}),
+    (f"aligned.txt {P}", {"said": "'Unnamed: 0' counts the rows"}),
     (f"good.parquet {P}", {}),
     (f"good.feather {P}", {}),
     (f"good.xlsx {P}", {}),
@@ -188,7 +197,7 @@ RIGHT = [
     (f"holes.csv {P} --drop-rows", {"said": "2 of 60 rows have missing values"}),
     (f"holes.csv {P} --drop age", {}),
     (f"no_price.csv {P} --drop-rows", {"said": "1 of 60 rows"}),
-    (f"weights.csv {P} --weights w", {}),
+    (f"weights.csv {P} --weights w", {"said": "60 rows count as 60"}),
     (f"twice.csv {P}", {"said": "2 columns are named 'age'"}),
     (f"plain.csv {P} -k 2 --time-limit 0.2", {}),
     ("A.csv y.csv --intercept", {}),
@@ -199,17 +208,22 @@ WRONG = [
     ("plain.csv --target 9", "5 columns, numbered from 0 to 4"),
     (f"plain.csv {P} --drop garage", "no column 'garage' for drop"),
     (f"plain.csv {P} --columns rooms,price", "cannot explain itself"),
+    (f"plain.csv {P} --drop age,price", "'price' is the target and cannot be left out"),
+    (f"plain.csv {P} --weights price", "'price' is the target and cannot also have the weights"),
     (f"plain.csv {P} --impute zero", "impute must be one of"),
+    (f"plain.csv {P} --quick", "see l0anneal solve --help"),
     (f"plain.csv {P} -k 9", "between 0 and N = 4"),
     ("plain.csv y.csv --target price", "--target goes with one table"),
     (f"city.csv {P}", "column 'city' is text"),
     (f"city.csv {P}", "leave it out with --drop city, or make dummies with --one-hot"),
+    (f"labels.csv {P}", "leave it out with --drop name\n"),
     (f"labels.csv {P} --one-hot", "column 'name' has 60 different words"),
     ("city.csv --target city --one-hot", "the target 'city' must be a number"),
+    ("city.csv --target city --one-hot", "1 where city is 'Rome' and 0 elsewhere"),
     (f"holes.csv {P}", "column 'age' has 2 missing values in 60 rows"),
     (f"holes.csv {P}", "--impute mean"),
     (f"no_price.csv {P}", "--drop-rows"),
-    (f"infinite.csv {P}", "column 'age' has 1 infinite values"),
+    (f"infinite.csv {P}", "column 'age' has 1 infinite value;"),
     (f"negative.csv {P} --weights w", "weights must be ≥ 0"),
     ("twice.csv --target age", "several columns named 'age'"),
     (f"one_column.csv {P}", "no column left to choose from"),
@@ -352,6 +366,70 @@ def test_a_plot_has_the_names(tables, capsys):
     assert "<!-- garden -->" in text
 
 
+def test_some_dummies_of_a_variable_are_pointed_out(tables, capsys):
+    ended = run(capsys, f"solve city.csv {P} --one-hot -k 3 -t 0.1 --seed 0 --json")
+    assert len([name for name in ended.data["names"] if name.startswith("city=")]) == 1
+    assert "1 of the 2 dummies of 'city'" in ended.err
+    ended = run(capsys, f"solve city.csv {P} --one-hot -k 4 -t 0.1 --seed 0 --json")
+    assert "of the 2 dummies" not in ended.err
+
+
+def test_two_classes_are_pointed_out(tables, capsys):
+    ended = run(capsys, f"solve two.csv {P} -k 2 -t 0.1 --seed 0 --json")
+    assert "'price' has only the values 0 and 1" in ended.err
+    assert "LogisticRegression" in ended.err
+
+
+def test_predictions_of_a_number_of_columns_have_the_textbook_deviations(tables, capsys):
+    ended = run(capsys, f"solve plain.csv {P} -k 2 -t 0.1 --predict new.csv --seed 0 --json")
+    old, new = (
+        np.column_stack([np.ones(len(f)), f[["rooms", "garden"]]])
+        for f in (tables, pd.read_csv("new.csv"))
+    )
+    coef, left, *_ = np.linalg.lstsq(old, tables["price"], rcond=None)
+    leverage = np.sum(new @ np.linalg.inv(old.T @ old) * new, axis=1)
+    std = np.sqrt(left[0] / (len(old) - 3) * (1.0 + leverage))
+    np.testing.assert_allclose(ended.data["predictions"]["mean"], new @ coef, rtol=1e-9)
+    np.testing.assert_allclose(ended.data["predictions"]["std"], std, rtol=1e-6)
+
+
+def test_equal_columns_and_a_large_offset(tables, capsys, monkeypatch):
+    """Sets are named by their columns, and what an offset leaves of a number is shown."""
+    for module in (draws, result, judged):
+        monkeypatch.setattr(module, "ENOUGH", 1)  # so that few draws are enough for sets
+    ended = run(capsys, f"solve twin.csv {P} --seed 0 --diagnose --predict twin.csv")
+    assert re.search(r"columns (rooms and twin|twin and rooms) stand in", ended.out)
+    assert "columns of one set are alike" in ended.out
+    assert re.search(r"\(intercept\) +10000001\d\d", ended.out)
+    (first,) = re.findall(r"^ +0 +(\d+)", ended.out, re.MULTILINE)
+    assert int(first) == pytest.approx(1e9 + tables["price"][0], rel=0, abs=9)
+
+
+def test_too_few_rows_are_named_and_no_time_is_asked_for(tables, capsys):
+    ended = run(capsys, f"solve three_rows.csv {P} --seed 0")
+    assert ended.code == 0
+    assert "add rows: 3 are too few to tell columns from noise" in ended.out
+    assert "time" not in ended.out
+
+
+def test_annealing_recommends_only_what_it_can_do(tables, capsys):
+    ended = run(capsys, "anneal A.csv y.csv -k 2 --seed 0")
+    assert "a constant explains" in ended.err
+    for option in ("--predict", "--diagnose", "R² 2"):
+        assert option not in ended.out
+    ended = run(capsys, "anneal A.csv y.csv -k 2 --seed 0 --intercept --json")
+    assert problems(ended) == []
+
+
+def test_notes_are_wrapped_on_a_terminal_only(tables, capsys, monkeypatch):
+    command = "solve A.csv y.csv -k 2 -t 0.05 --seed 0 --no-progress"
+    assert max(map(len, run(capsys, command).err.splitlines())) > 80
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    lines = run(capsys, command).err.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 80
+
+
 def test_version_help_and_completion(capsys, monkeypatch):
     from l0anneal import __version__
 
@@ -361,6 +439,8 @@ def test_version_help_and_completion(capsys, monkeypatch):
         ended = run(capsys, f"{command} --help")
         assert ended.code == 0
         assert f"Example: l0anneal {command}" in ended.out
+        assert f"Usage: l0anneal {command}" in ended.out
+        assert "…" not in ended.out  # no option is cut
         assert max(map(len, ended.out.splitlines())) <= 80
     assert "--install-completion" in run(capsys, "--help").out
 

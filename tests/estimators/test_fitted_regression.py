@@ -211,6 +211,16 @@ def test_several_targets_are_fitted_one_by_one(k):
         again.fit(X, y)
 
 
+def test_outputs_have_the_names_of_a_data_frame():
+    X, y = make()
+    Y = pd.DataFrame({"weight": y, "height": X[:, 3] + y})
+    model = AnnealedSubsetRegressor(2, joint=True, random_state=0).fit(X, Y)
+    assert "output weight: 2 of" in model.summary()
+    assert model.to_frame().index.get_level_values("output").unique().tolist() == list(Y)
+    model.fit(X, Y.to_numpy())
+    assert "output 1: 2 of" in model.summary()
+
+
 def test_zeros_and_ones_are_fitted_but_said_to_be_classes():
     X, y = make()
     labels = (y > np.median(y)).astype(int)
@@ -270,6 +280,8 @@ def test_cross_validation_with_few_rows_of_positive_weight():
     path = subset_path(X, y, 2, sample_weight=weights, cv=8, random_state=0)
     assert np.isfinite(model.path_.criteria["cv"]).all()
     assert np.isfinite(path.criteria["cv"]).all()
+    with pytest.raises(ValueError, match=r"'cv' needs at least 2 rows of positive weight.*got 1"):
+        AnnealedSubsetRegressor("cv").fit(X, y, sample_weight=np.eye(60)[0])
     with pytest.raises(ValueError, match="one per sample of positive weight, 8; got 9"):
         subset_path(X, y, 2, sample_weight=weights, cv=9)
     halves = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
@@ -280,9 +292,8 @@ def test_cross_validation_with_few_rows_of_positive_weight():
 # ---------------------------------------------------------------- warnings
 
 
-@pytest.mark.parametrize("state", ["trapped", "disagreed"])
-@pytest.mark.parametrize("limit", [None, 2.0])
-def test_advice_names_parameters_of_the_regressor(state, limit, monkeypatch):
+def let_fits_end(monkeypatch, state):
+    """Let every posterior have this state."""
     sampled = _Fit._sampled
 
     def doubtful(*arguments, **options):
@@ -291,6 +302,12 @@ def test_advice_names_parameters_of_the_regressor(state, limit, monkeypatch):
         return result
 
     monkeypatch.setattr(_Fit, "_sampled", doubtful)
+
+
+@pytest.mark.parametrize("state", ["trapped", "disagreed"])
+@pytest.mark.parametrize("limit", [None, 2.0])
+def test_advice_names_parameters_of_the_regressor(state, limit, monkeypatch):
+    let_fits_end(monkeypatch, state)
     X, y = make()
     with pytest.warns(ConvergenceWarning) as caught:
         model = AnnealedSubsetRegressor(time_limit=limit, random_state=0).fit(X, y)
@@ -305,3 +322,17 @@ def test_advice_names_parameters_of_the_regressor(state, limit, monkeypatch):
     advice = " ".join(diagnose(model.result_).advice)
     assert "time_limit" in advice
     assert "tau" not in advice
+
+
+@pytest.mark.parametrize("state", ["trapped", "disagreed"])
+def test_too_few_rows_are_named_and_no_time_is_asked_for(state, few_draws, monkeypatch):
+    let_fits_end(monkeypatch, state)
+    X = np.random.default_rng(0).standard_normal((3, 4))
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = AnnealedSubsetRegressor(random_state=0).fit(X, X @ [1.0, 1.0, 0.0, 2.0])
+    message = str(caught[0].message)
+    assert "3 rows are too few to tell columns from noise" in message
+    assert "time_limit" not in message
+    found = diagnose(model.result_)
+    assert "2 samples are too few" in found.reasons[0]
+    assert "time_limit" not in " ".join(found.advice)

@@ -539,6 +539,14 @@ def test_arguments_of_scikit_learn_that_have_no_meaning_are_refused(name, messag
         sparse_encode(np.ones((1, 3)), np.eye(3), n_kick=1)
 
 
+def test_arguments_of_scikit_learn_that_ask_for_nothing_else_are_accepted():
+    same = {"gram": None, "cov": None, "init": None, "alpha": None, "positive": False}
+    codes = sparse_encode(
+        np.ones((1, 3)), np.eye(3), n_nonzero_coefs=3, algorithm="omp", check_input=False, **same
+    )
+    np.testing.assert_allclose(codes, np.ones((1, 3)))
+
+
 def test_kernels_are_compiled_once():
     """Read-only signals, or a literal among arguments, would compile kernels again for seconds each."""
     rng = np.random.default_rng(0)

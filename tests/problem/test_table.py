@@ -40,6 +40,9 @@ def text_table(folder, text, name="t.csv", **options):
         ("id,2019\nx,1\ny,2\n", ("id", "2019"), 2),
         ('"a, with a comma";b\n1;2\n', ("a, with a comma", "b"), 1),
         ("a\tb\n1\t2\n", ("a", "b"), 1),
+        ("a  b\n 1 2\n10 3\n", ("a", "b"), 2),  # as pandas prints it
+        ('"a" "b"\n"1" 2 3\n"2" 4 5\n', ("", "a", "b"), 2),  # as R's write.table
+        ("a city\nNew York\nLos Angeles\n", ("a city",), 2),
         ("\n\na,b\n\n1,2\n\n", ("a", "b"), 1),
         ("\ufeffa,b\n1,2\n", ("a", "b"), 1),
         ('a,b\n"two\nlines",2\n', ("a", "b"), 1),
@@ -91,6 +94,7 @@ def test_words_are_not_numbers():
         ({"": ["x", "y", "z"], "a": [1, 2, 4]}, "Unnamed: 0"),
         ({"id": [1, 2, 3], "a": [1, 2, 4]}, "id"),
         ({"id": [1, 5, 3], "a": [1, 2, 4]}, None),
+        ({"id": [101, 102, 103], "a": [1, 2, 4]}, "id"),
         ({"time": [0, 1, 2], "a": [1, 2, 4]}, None),
         ({"": [0.5, 1.5, 2.5], "a": [1, 2, 4]}, None),
         ({"a": [1, 2, 4], "": [0, 1, 2]}, None),
@@ -257,7 +261,7 @@ def test_names_follow_a_data_frame_and_are_checked():
 
 
 def test_advice_is_given_as_the_reader_would_write_it():
-    frame = {"c": ["u", "v", "w"], "y": [1, 2, 4]}
+    frame = {"c": ["u", "v", "u", "v"], "y": [1, 2, 4, 3]}
     with pytest.raises(ValueError, match=r"drop='c', or make dummies with one_hot=True"):
         SparseProblem.from_table(frame, "y")
     with as_options(), pytest.raises(ValueError, match=r"--drop c, or make dummies with --one-hot"):

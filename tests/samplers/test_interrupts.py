@@ -19,6 +19,7 @@ from l0anneal import (
     temper,
 )
 from l0anneal.problem import scaled
+from l0anneal.samplers.evidence.posterior import PosteriorChain
 from l0anneal.samplers.run import Run
 from l0anneal.samplers.tempering.ladder import ReplicaLadder
 
@@ -27,6 +28,7 @@ import warnings
 import numpy as np
 from sklearn.linear_model import orthogonal_mp
 from l0anneal import *
+from l0anneal.samplers.evidence.posterior import PosteriorChain
 from l0anneal.samplers.run import Run
 
 warnings.simplefilter("ignore")
@@ -246,3 +248,25 @@ def test_an_interrupted_schedule_has_the_temperatures_that_were_begun(noise, mon
     result = anneal(noise.problem, 6, schedule, random_state=0, on_interrupt="return")
     assert result.interrupted
     assert len(result.schedule) == 2  # the first was completed, the second begun
+
+
+def test_ctrl_c_before_the_first_draw_returns_the_columns_of_the_cooling(monkeypatch):
+    sample, calls = PosteriorChain.sample, []
+
+    def interrupted(chain, *arguments):
+        if not calls:
+            signal.raise_signal(signal.SIGINT)
+        calls.append(chain)
+        sample(chain, *arguments)
+
+    monkeypatch.setattr(PosteriorChain, "sample", interrupted)
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((30, 40)), rng.standard_normal(30)
+    model = AnnealedSubsetRegressor(on_interrupt="return", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model.fit(A, y)
+    assert model.result_.state == "begun"
+    assert model.interrupted_
+    summary = model.summary()
+    assert "there are no probabilities" in summary
+    assert "nan" not in summary

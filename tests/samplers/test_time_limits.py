@@ -262,6 +262,7 @@ def test_a_fit_without_time_says_so(compiled, no_grace):
     ):
         model = AnnealedSubsetRegressor(time_limit=1e-9, random_state=0).fit(A, y)
     assert model.result_.ended == NOT_BEGUN
+    assert "there are no probabilities" in model.summary()
     again = AnnealedSubsetRegressor(replay=model.replay_, random_state=0)
     with pytest.raises(ValueError, match="had no time to begin"):
         again.fit(A, y)

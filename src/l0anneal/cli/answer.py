@@ -109,26 +109,46 @@ class Answer:
         """Return standard errors of least squares, given the chosen columns."""
         support = self.result.support
         errors = np.full(self.problem.n_columns, np.nan)
-        free = self.result.n_samples - support.size
-        if free > 0 and support.size and self.problem.A is not None:
-            columns = self.problem.A[:, support]
-            columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns)
+        inverse = self._inverse()
+        if inverse is not None:
             scale = self.problem.column_norms[support]
-            inverse = np.linalg.pinv(columns / scale)
             errors[support] = self.noise_std * np.linalg.norm(inverse, axis=1) / scale
         return errors
+
+    def _inverse(self) -> Floats | None:
+        """Return the pseudo-inverse of the chosen columns, scaled to unit norm.
+
+        None if there are as many of them as samples, or if only their products are known.
+        """
+        support = self.result.support
+        if self.result.n_samples <= support.size or self.problem.A is None:
+            return None
+        columns = self.problem.A[:, support]
+        columns = columns.toarray() if hasattr(columns, "toarray") else np.asarray(columns)
+        return np.asarray(np.linalg.pinv(columns / self.problem.column_norms[support]))
 
     def predict(self, X: Floats) -> tuple[Floats, Floats | None]:
         """Return predictions and, where there are draws, the standard deviations of new values.
 
         Predictions average over the supports of the posterior if there is one, as those of
-        `AnnealedSubsetRegressor` do.
+        `AnnealedSubsetRegressor` do. Otherwise they are least squares on the chosen columns, and the
+        standard deviations take these columns for granted.
         """
         result, problem = self.result, self.problem
-        if not isinstance(result, EvidenceResult) or result.draws is None:
-            return problem.intercept_of(result.coef) + X @ result.coef, None
-        mean = problem.intercept_of(result.averaged_coef) + X @ result.averaged_coef
         centred = X if problem.column_means is None else X - problem.column_means
+        if not isinstance(result, EvidenceResult) or result.draws is None:
+            mean = problem.intercept_of(result.coef) + X @ result.coef
+            inverse = self._inverse()
+            if inverse is None:
+                return mean, None
+            support = result.support
+            leverage = np.sum(
+                (centred[:, support] / problem.column_norms[support] @ inverse) ** 2, 1
+            )
+            if self.has_intercept:
+                leverage += 1.0 / (result.n_samples + 1)
+            return mean, self.noise_std * np.sqrt(1.0 + leverage)
+        mean = problem.intercept_of(result.averaged_coef) + X @ result.averaged_coef
         draws = result.draws
         values = draws.predict(centred)
         spread = draws.weight @ (values - draws.weight @ values) ** 2

@@ -9,13 +9,18 @@ import typer
 
 from l0anneal._util.advice import as_options
 from l0anneal.cli import finemap, reproduce, solve, theory
+from l0anneal.cli.notes import say
 from l0anneal.theory import ConvergenceError
 
 __all__ = ["app", "main"]
 
+# other names of options, which the help does not list
+ALIASES = {"seed": "random-state"}
+
 app = typer.Typer(
     name="l0anneal",
     no_args_is_help=True,
+    context_settings={"token_normalize_func": lambda name: ALIASES.get(name, name)},
     pretty_exceptions_enable=False,
 )
 
@@ -54,7 +59,7 @@ def main(args: list[str] | None = None) -> None:
     """Run the command line; a user error prints one line on stderr and exits with 2."""
     try:
         with as_options():
-            code = app(args, standalone_mode=False)
+            code = app(args, prog_name="l0anneal", standalone_mode=False)
     except (ValueError, OSError, ArithmeticError, ConvergenceError) as error:
         message: object = error
         if isinstance(error, OSError) and error.strerror:
@@ -71,12 +76,14 @@ def main(args: list[str] | None = None) -> None:
         usage = error.format_message()
         if not usage:  # the help was printed
             sys.exit(2)
-        _fail(usage, 2)
+        context = getattr(error, "ctx", None)
+        command = "l0anneal" if context is None else context.command_path
+        _fail(f"{usage.rstrip('.')}; see {command} --help", 2)
     if code == 130:
         _fail("interrupted", 130)
     sys.exit(code or 0)
 
 
 def _fail(message: str, code: int) -> None:
-    print(f"l0anneal: {' '.join(message.split())}", file=sys.stderr)
+    say(message)
     sys.exit(code)

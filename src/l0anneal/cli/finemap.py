@@ -42,7 +42,7 @@ def finemap_command(
     check: Annotated[bool, typer.Option(help="List the columns whose z does not fit R")] = True,
     n_draws: Annotated[int | None, typer.Option(help="Draws from the posterior")] = None,
     random_state: Annotated[
-        int, typer.Option("--random-state", "--seed", "-s", help="One seed, one result")
+        int, typer.Option("--random-state", "-s", help="One seed, one result")
     ] = 0,
     n_jobs: NWorkers = -1,
     shard: Shard = "1/1",

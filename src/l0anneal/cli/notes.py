@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Progress", "note", "wanted", "warnings_as_notes"]
+__all__ = ["Progress", "note", "say", "wanted", "warnings_as_notes"]
 
 Progress = Annotated[bool | None, typer.Option(help="Show a progress bar (default: on a terminal)")]
 
@@ -20,9 +22,20 @@ def wanted(progress: bool | None) -> bool:
     return sys.stderr.isatty() if progress is None else progress
 
 
+def say(text: str) -> None:
+    """Print one line on stderr; on a terminal, it is wrapped between words."""
+    line = f"l0anneal: {' '.join(text.split())}"
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = fill(
+            line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    print(line, file=sys.stderr)
+
+
 def note(text: str) -> None:
     """Print one line about what was done, apart from the answer."""
-    print(f"l0anneal: note: {' '.join(text.split())}", file=sys.stderr)
+    say(f"note: {text}")
 
 
 @contextmanager

@@ -17,17 +17,30 @@ __all__ = ["answer_lines", "labelled", "prediction_lines"]
 WIDTH = 80
 MOST_ROWS, MOST_OTHERS, MOST_PREDICTIONS = 40, 10, 10
 _INDENT = 12
+TOOLS = ("plot", "diagnose", "predict", "out")
 _WIDTHS = {"coefficient": 14, "std. dev.": 12, "probability": 13, "set": 5}
 
 
-def answer_lines(answer: Answer, used: Collection[str] = ()) -> list[str]:
-    """Return the lines to print; options that were ``used`` are not recommended again."""
+def answer_lines(
+    answer: Answer, used: Collection[str] = (), tools: Collection[str] = TOOLS
+) -> list[str]:
+    """Return the lines to print.
+
+    Parameters
+    ----------
+    answer : Answer
+        The answer.
+    used : collection of str
+        Options that were used and are not recommended again.
+    tools : collection of str
+        Options that the command has and that can be recommended.
+    """
     result = answer.result
     by = "with an intercept" if answer.has_intercept else "no intercept"
     k, n = result.support.size, result.n_columns
     rows_in_all = 0 if answer.problem.A is None else answer.problem.A.shape[0]
     title = f"{_short(answer.target, 30)}: {k} of {n} columns chosen, {rows_in_all} rows, {by}"
-    return [title, "", *_table(answer), "", *_facts(answer), *_advice(answer, used)]
+    return [title, "", *_table(answer), "", *_facts(answer), *_advice(answer, used, tools)]
 
 
 def labelled(label: str, text: str) -> list[str]:
@@ -47,7 +60,8 @@ def prediction_lines(
     )
     for i in range(min(mean.size, MOST_PREDICTIONS)):
         spread = "" if std is None else f"{std[i]:>14.4g}"
-        lines.append(f"{i:>8}{mean[i]:>{_wide(target)}.6g}{spread}")
+        shown = _digits(mean[i], answer.noise_std, 6, zeros=True)
+        lines.append(f"{i:>8}{shown:>{_wide(target)}}{spread}")
     if mean.size > MOST_PREDICTIONS:
         more = f"{mean.size - MOST_PREDICTIONS} more: --predictions FILE.csv writes all of them"
         lines.append(f"{'…':>8}  {more}")
@@ -79,9 +93,8 @@ def _table(answer: Answer) -> list[str]:
     if len(chosen) > MOST_ROWS:
         lines.append(f"… and {len(chosen) - MOST_ROWS} more: --json lists all of them")
     if answer.has_intercept:
-        lines.append(
-            f"{'(intercept)':<{width}}{_digits(answer.result.intercept):>{_WIDTHS['coefficient']}}"
-        )
+        intercept = _digits(answer.result.intercept, answer.noise_std)
+        lines.append(f"{'(intercept)':<{width}}{intercept:>{_WIDTHS['coefficient']}}")
     if others:
         lines.append("not chosen, but possible:")
         lines += [_line(row, heads, width) for row in others[:MOST_OTHERS]]
@@ -92,7 +105,7 @@ def _table(answer: Answer) -> list[str]:
 
 def _line(row: Row, heads: list[str], width: int) -> str:
     cells = {
-        "coefficient": _digits(row.coef) if row.chosen else "–",
+        "coefficient": _digits(row.coef, row.std) if row.chosen else "–",
         "std. dev.": "" if row.std is None else f"{row.std:.2g}",
         "probability": "" if row.probability is None else f"{row.probability:.2f}",
         "set": row.set or "",
@@ -101,8 +114,11 @@ def _line(row: Row, heads: list[str], width: int) -> str:
     return f"{_short(row.name, width - 1):<{width}}{line}".rstrip()
 
 
-def _digits(value: float) -> str:
-    return f"{value:.5g}"
+def _digits(value: float, error: float | None = None, digits: int = 5, zeros: bool = False) -> str:
+    """Return a number with enough digits to show two of those that its error leaves uncertain."""
+    if value and error and math.isfinite(error):
+        digits = max(digits, min(12, math.floor(math.log10(abs(value) / error)) + 2))
+    return f"{value:#.{digits}g}".rstrip(".") if zeros else f"{value:.{digits}g}"
 
 
 def _short(name: str, width: int) -> str:
@@ -122,7 +138,8 @@ def _facts(answer: Answer) -> list[str]:
     lines = []
     if math.isfinite(answer.r2):
         of = "of the variance" if answer.has_intercept else "of the sum of squares (no intercept)"
-        lines += labelled("R²", f"{answer.r2:.4g} {of}")
+        r2 = 0.0 if abs(answer.r2) < 1e-9 else answer.r2
+        lines += labelled("R²", f"{r2:.4g} {of}")
     if math.isfinite(answer.noise_std):
         lines += labelled("noise", f"standard deviation {answer.noise_std:.4g}")
     lines += labelled("distortion", f"{result.distortion:.6g}")
@@ -161,6 +178,10 @@ def _certainty(result: EvidenceResult) -> str:
     )
     if result.state == "found":
         return "the columns fit exactly, and too well for chance"
+    if result.state == "begun":
+        return "not known: there was no time for probabilities; the columns were chosen greedily"
+    if result.state in ("trapped", "disagreed") and result.has_few_samples:
+        return "not at all: there are too few rows"
     if result.state == "trapped":
         return "trapped: no clear noise level was found; do not trust columns or probabilities"
     if result.state == "disagreed":
@@ -174,15 +195,21 @@ def _columns(n: int) -> str:
     return "no column is" if n == 0 else "1 column is" if n == 1 else f"{n} columns are"
 
 
-def _advice(answer: Answer, used: Collection[str]) -> list[str]:
-    """Say what to do next."""
+def _advice(answer: Answer, used: Collection[str], tools: Collection[str]) -> list[str]:
+    """Say what to do next, with options of the command that were not used."""
+    offered = [name for name in tools if name not in used]
     result = answer.result
     next_ = []
     if result.interrupted:
         next_.append("run again to the end, or with --time-limit SECONDS")
     elif isinstance(result, EvidenceResult):
         p = result.inclusion_probability
-        if result.state == "trapped":
+        if result.state == "begun":
+            next_.append("give more time (--time-limit 60)")
+        elif result.has_few_samples and result.state != "found":
+            n = result.n_samples + answer.has_intercept
+            next_.append(f"add rows: {n} are too few to tell columns from noise")
+        elif result.state == "trapped":
             next_.append(
                 "give more time (--time-limit 60), more rows, or fewer columns (--columns)"
             )
@@ -192,16 +219,24 @@ def _advice(answer: Answer, used: Collection[str]) -> list[str]:
             next_.append(
                 f"check that no column was computed from {_short(answer.target, 30)} (--drop it if so)"
             )
-        elif np.any((p > LIKELY) & (p < CERTAIN)):
-            shown = "" if "plot" in used else "; --plot FILE.png shows the probabilities"
-            next_.append(f"more rows would decide about the undecided columns{shown}")
         elif result.support.size == 0:
             next_.append("no column explains the target; try other columns, or more rows")
+        elif undecided := set(np.flatnonzero((p > LIKELY) & (p < CERTAIN)).tolist()):
+            shown = "; --plot FILE.png shows the probabilities" if "plot" in offered else ""
+            if undecided <= {int(j) for _, found in answer.sets() for j in found.columns}:
+                next_.append(f"columns of one set are alike: choose by what you know{shown}")
+            else:
+                next_.append(f"more rows would decide about the undecided columns{shown}")
     elif isinstance(result, SearchResult):
-        check = "" if "diagnose" in used else "--diagnose tells whether to trust it; "
-        next_.append(f"{check}without -k, you also get probabilities")
-    tools = {"predict": "--predict NEW.csv predicts", "out": "--out FILE.json keeps the result"}
-    left = [text for name, text in tools.items() if name not in used]
+        if "diagnose" in offered:
+            next_.append("--diagnose tells whether to trust it")
+        next_.append(
+            "without -k, you also get probabilities"
+            if "diagnose" in tools
+            else "l0anneal solve, without -k, also gives probabilities"
+        )
+    texts = {"predict": "--predict NEW.csv predicts", "out": "--out FILE.json keeps the result"}
+    left = [text for name, text in texts.items() if name in offered]
     if left and not result.interrupted:
         next_.append(", ".join(left))
     return [line for text in next_ for line in labelled("next", text)]

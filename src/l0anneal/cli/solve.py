@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -31,7 +32,7 @@ from l0anneal.cli.inputs import (
     read_problem,
 )
 from l0anneal.cli.notes import Progress, wanted, warnings_as_notes
-from l0anneal.cli.screen import answer_lines, prediction_lines
+from l0anneal.cli.screen import TOOLS, answer_lines, prediction_lines
 from l0anneal.diagnosis import diagnose
 from l0anneal.problem.files import read_vector
 from l0anneal.problem.sparse_problem import SparseProblem
@@ -39,7 +40,7 @@ from l0anneal.samplers.annealing.anneal import anneal
 from l0anneal.samplers.pace import AdaptiveSchedule
 from l0anneal.samplers.result import Result
 from l0anneal.samplers.schedule import Schedule
-from l0anneal.solving import solve
+from l0anneal.solving import solve, warn_without_intercept
 
 __all__ = ["register"]
 
@@ -49,7 +50,7 @@ _RESULTS = (".json", ".npz")
 TimeLimit = Annotated[float | None, typer.Option("--time-limit", "-t", help="Seconds")]
 NJobs = Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1: all cores")]
 RandomState = Annotated[
-    int | None, typer.Option("--random-state", "--seed", "-s", help="One seed, one result")
+    int | None, typer.Option("--random-state", "-s", help="One seed, one result")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Save the result (.json or .npz)")]
@@ -142,6 +143,10 @@ def anneal_command(
         int | None, typer.Option(help="Sweeps at each temperature; 5 if not given")
     ] = None,
     time_limit: TimeLimit = None,
+    intercept: Annotated[
+        bool | None,
+        typer.Option("--intercept/--no-intercept", help="Fit an intercept (default: no)"),
+    ] = None,
     move: Annotated[
         str, typer.Option(help="pair flip, auto, heat bath, multi flip or rejection free")
     ] = "pair flip",
@@ -156,7 +161,9 @@ def anneal_command(
     initial_support: Annotated[
         Path | None, typer.Option(help="File of k column indices to start from")
     ] = None,
-    keep_samples: Annotated[bool, typer.Option(help="Keep the supports of all sweeps")] = False,
+    keep_samples: Annotated[
+        bool, typer.Option("--keep-samples", help="Keep the supports of all sweeps")
+    ] = False,
     random_state: RandomState = None,
     progress: Progress = None,
     as_json: Json = False,
@@ -171,7 +178,8 @@ def anneal_command(
     """
     _check_outputs(out, plot)
     with warnings_as_notes():
-        problem = read_pair(A, y)
+        problem = read_pair(A, y, intercept)
+        warn_without_intercept(problem)
     result = anneal(
         problem,
         n_nonzero,
@@ -188,7 +196,7 @@ def anneal_command(
         progress=wanted(progress),
         on_interrupt="return",
     )
-    _report(result, problem, as_json, out, plot)
+    _report(result, problem, as_json, out, plot, tools=("plot", "out"))
 
 
 # ---------------------------------------------------------------- arguments
@@ -251,6 +259,7 @@ def _report(
     *,
     check: bool = False,
     predicted: _Predicted | None = None,
+    tools: Collection[str] = TOOLS,
 ) -> None:
     """Print, save, draw and diagnose a result."""
     answer = Answer(result, problem)
@@ -262,7 +271,8 @@ def _report(
     data, interrupted = answer.to_dict(), result.interrupted
     if not as_json:
         used = {"out": out, "plot": plot, "predict": predicted, "diagnose": check or None}
-        print("\n".join(answer_lines(answer, [name for name in used if used[name] is not None])))
+        given = [name for name in used if used[name] is not None]
+        print("\n".join(answer_lines(answer, given, tools)))
     if predicted is not None:
         data["predictions"] = _report_predictions(answer, predicted, as_json)
     if not as_json:
@@ -277,7 +287,7 @@ def _report(
         else:
             data["diagnosis"] = diagnosis.to_dict()
             if not as_json:
-                print(diagnosis)
+                print(f"\n{diagnosis}")
     if as_json:
         print(json.dumps(data))
     if interrupted:

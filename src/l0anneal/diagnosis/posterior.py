@@ -30,11 +30,8 @@ def judge_evidence(result: EvidenceResult) -> Diagnosis:
     undecided = np.flatnonzero((p > DECIDED) & (p < 1.0 - DECIDED))
     groups, about_groups = _groups(result)
     verdict, reasons, advice = _by_state(result)
-    reasons += [
-        f"{undecided.size} of {p.size} columns have a probability between .05 and .95: the data do "
-        "not decide about them",
-        *about_groups,
-    ]
+    if result.state != "begun":
+        reasons += [_about_undecided(undecided.size, p.size), *about_groups]
     return Diagnosis(
         verdict,
         disagreement=float(getattr(result, "disagreement", np.nan)),
@@ -49,6 +46,12 @@ def judge_evidence(result: EvidenceResult) -> Diagnosis:
 def _by_state(result: EvidenceResult) -> tuple[str, list[str], list[str]]:
     """Return the verdict, its reasons and advice."""
     longer = search_longer(result)
+    if result.state in ("trapped", "disagreed") and result.has_few_samples:
+        return (
+            "trapped" if result.state == "trapped" else "doubtful",
+            [f"{result.n_samples} samples are too few to tell columns from noise"],
+            ["collect more samples, or give the noise_variance: more time would not help"],
+        )
     if result.state == "trapped":
         return (
             "trapped",
@@ -92,6 +95,16 @@ def _by_state(result: EvidenceResult) -> tuple[str, list[str], list[str]]:
     return "agreed", [cooled], []
 
 
+def _about_undecided(n: int, n_columns: int) -> str:
+    """Say about how many columns the data do not decide."""
+    if n == 0:
+        return "the probability of every column is below .05 or above .95"
+    return (
+        f"{n} of {n_columns} columns {'has' if n == 1 else 'have'} a probability between .05 and "
+        f".95: the data do not decide about {'it' if n == 1 else 'them'}"
+    )
+
+
 def _moved(result: Any) -> str:
     """Tell how the probabilities differ between the chains."""
     chains = np.atleast_2d(getattr(result, "chain_probability", result.inclusion_probability))
@@ -101,7 +114,8 @@ def _moved(result: Any) -> str:
         return "in the size of the support or in the noise level"
     worst = moved[np.argsort(-spread[moved], kind="stable")]
     shown = ", ".join(
-        f"{j} ({chains[:, j].min():.2f} to {chains[:, j].max():.2f})" for j in worst[:4]
+        f"{result.name(j)} ({chains[:, j].min():.2f} to {chains[:, j].max():.2f})"
+        for j in worst[:4]
     )
     more = f" and {worst.size - 4} more" if worst.size > 4 else ""
     return f"probabilities of columns that differ between them are {shown}{more}"
@@ -117,8 +131,8 @@ def _groups(result: Any) -> tuple[tuple[tuple[int, ...], ...], list[str]]:
         return (), [f"no credible sets: {refusal}"]
     groups = tuple(tuple(int(j) for j in found.columns) for found in sets)
     said = [
-        f"columns {listed(group)} stand in for each other: at least one of them belongs, with "
-        f"probability {found.probability:.2f}"
+        f"columns {listed(map(result.name, group))} stand in for each other: at least one of them "
+        f"belongs, with probability {found.probability:.2f}"
         for group, found in zip(groups[:3], sets)
     ]
     if len(groups) > 3:

@@ -230,7 +230,7 @@ class _Findings:
             )
         if compared.excluded is not None:
             self.verdict = "trapped" if self.verdict == "trapped" else "doubtful"
-            pair = listed(compared.excluded.columns)
+            pair = listed(map(result.name, compared.excluded.columns))
             self.reasons.append(
                 f"columns {pair} are nearly linearly dependent and were not considered together; "
                 f"together they reach the energy {compared.excluded.energy:.3g} instead of "
@@ -243,7 +243,7 @@ class _Findings:
         left = 2.0 * result.energy / result.signal_energy
         if compared.resolution > UNRESOLVED * left:
             self.verdict = "doubtful" if self.verdict == "agreed" else self.verdict
-            culprits = listed(compared.dominant)
+            culprits = listed(map(result.name, compared.dominant))
             of = f"columns {culprits} dwarf" if culprits else "the largest columns dwarf"
             self.reasons.append(
                 f"rounding limits this search: {of} what is left of the signal, {left:.1g} of "
@@ -266,8 +266,8 @@ class _Findings:
         )
         for group in self.compared.groups[:3]:
             self.reasons.append(
-                f"columns {listed(group)} stand in for each other: they are correlated, and "
-                "different chains chose different ones"
+                f"columns {listed(map(self.result.name, group))} stand in for each other: they are "
+                "correlated, and different chains chose different ones"
             )
         if len(self.compared.groups) > 3:
             self.reasons.append(f"there are {len(self.compared.groups) - 3} more such groups")

@@ -115,8 +115,8 @@ def search_longer(result: Any) -> str:
     return f"search longer: set a time_limit above the {result.seconds:.2g} s of this run"
 
 
-def listed(columns: Iterable[int], most: int = 8) -> str:
-    """Return a list of columns as text.
+def listed(columns: Iterable[int | str], most: int = 8) -> str:
+    """Return a list of columns, by number or by name, as text.
 
     Examples
     --------

@@ -22,6 +22,7 @@ STATES = {
     "noise": "the search settled at a noise level",
     "disagreed": "independent chains found different columns: the probabilities are uncertain",
     "trapped": "the search found no noise level: do not trust the columns or the probabilities",
+    "begun": "the search was stopped before it could sample: there are no probabilities",
 }
 
 
@@ -99,7 +100,7 @@ class CoefficientTable:
             coef = f"{model.coef_[j]:.4g}" if inside[j] else "–"
             number = str(self.sets[j]) if self.sets[j] else ""
             row = f"{name:<{width}} {coef:>10} {model.averaged_coef_[j]:>10.4g} "
-            row += f"{model.coef_std_[j]:>9.2g} {p[j]:>5.2f}  {number}"
+            row += f"{model.coef_std_[j]:>9.2g} {_two_digits(p[j]):>5}  {number}"
             lines.append(row.rstrip())
         if len(shown) > most:
             lines.append(f"and {len(shown) - most} more with a probability of {LIKELY} or more")
@@ -128,8 +129,12 @@ class CoefficientTable:
         return remarks
 
 
-def joined_frames(frames: list[Any]) -> pandas.DataFrame:
-    """Return the tables of several targets in one, with the number of the target as first index."""
+def _two_digits(probability: float) -> str:
+    return "–" if math.isnan(probability) else f"{probability:.2f}"
+
+
+def joined_frames(frames: list[Any], outputs: list[Any]) -> pandas.DataFrame:
+    """Return the tables of several targets in one, with the name of the target as first index."""
     import pandas as pd
 
-    return pd.concat(frames, keys=range(len(frames)), names=["output"])
+    return pd.concat(frames, keys=outputs, names=["output"])

@@ -47,6 +47,17 @@ REFUSED = {
     "check_input": "signals and atoms are always checked: leave it out",
     "positive": "codes are least squares and can have any sign: use scikit-learn's lasso",
 }
+# Values of these arguments that ask for what is done here anyway.
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "gram": (None,),
+    "cov": (None,),
+    "copy_cov": (True, False),
+    "algorithm": ("omp",),
+    "alpha": (None,),
+    "init": (None,),
+    "check_input": (True, False),
+    "positive": (False,),
+}
 Floats = NDArray[np.float64]
 
 
@@ -161,7 +172,9 @@ def sparse_encode(
     return_finished : bool
         Also return a mask of the signals that were finished.
     **unsupported
-        Other arguments of scikit-learn's function raise TypeError, which says what to do instead.
+        Other arguments of scikit-learn's function: values that ask for nothing else than what is done
+        here, such as ``algorithm="omp"`` or ``gram=None``, are accepted; others raise TypeError, which
+        says what to do instead.
 
     Returns
     -------
@@ -212,7 +225,12 @@ def sparse_encode(
     [3, 7, 5, 11]
     """
     began = time.perf_counter()
-    for name in unsupported:
+    for name, value in unsupported.items():
+        if any(
+            value is same or (isinstance(value, str) and value == same)
+            for same in NEUTRAL.get(name, ())
+        ):
+            continue
         why = REFUSED.get(name, "it is not known")
         raise TypeError(f"sparse_encode does not take {name!r}: {why}")
     D = check_matrix(dictionary, "dictionary", "(n_atoms, n_features)", 1)

@@ -121,7 +121,7 @@ class FittedRegression:
             ``averaged_coef`` are the two sets of coefficients, ``std`` is the posterior standard
             deviation, ``probability`` that of being in the support, and ``set`` the number of the
             credible set that a column belongs to, if it belongs to one. If y has two dimensions, the
-            number of the output is the first level of the index.
+            output is the first level of the index, by name if y was a DataFrame and else by number.
 
         Examples
         --------
@@ -136,7 +136,8 @@ class FittedRegression:
         """
         check_is_fitted(self, "coef_")
         if hasattr(self, "estimators_"):
-            return joined_frames([one.to_frame(coverage) for one in self.estimators_])
+            frames = [one.to_frame(coverage) for one in self.estimators_]
+            return joined_frames(frames, self._outputs)
         return CoefficientTable(self, coverage).frame()
 
     def summary(self) -> str:
@@ -157,7 +158,8 @@ class FittedRegression:
         check_is_fitted(self, "coef_")
         if not hasattr(self, "estimators_"):
             return CoefficientTable(self).text()
-        each = [f"output {i}: {one.summary()}" for i, one in enumerate(self.estimators_)]
+        outputs = [f"output {name}" for name in self._outputs]
+        each = [f"{name}: {one.summary()}" for name, one in zip(outputs, self.estimators_)]
         how = (
             "one set of columns for all outputs"
             if self.joint
@@ -248,8 +250,8 @@ class FittedRegression:
         self.two_valued_ = data.has_classes
         self.r2_ = data.r2(fit.coef, fit.intercept)
 
-    def _keep_all(self, fits: list[Fitted], each: Sequence[TrainingData]) -> None:
-        """Set the fitted attributes of several targets."""
+    def _keep_all(self, fits: list[Fitted], each: Sequence[TrainingData], names: Any) -> None:
+        """Set the fitted attributes of several targets, which may have names."""
         models = []
         for fit, data in zip(fits, each):
             one = clone(self)
@@ -259,6 +261,7 @@ class FittedRegression:
             one._keep(fit, data)
             models.append(one)
         self.estimators_ = models
+        self._outputs: list[Any] = list(range(len(fits)) if names is None else names)
         self.candidates_ = fits[0].candidates
         self.support_ = np.unique(np.concatenate([fit.support for fit in fits]))
         self.n_nonzero_coefs_ = int(self.support_.size)

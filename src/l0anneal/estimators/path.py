@@ -155,7 +155,8 @@ class SubsetPath(Record):
             size = choose_size(self, name)
             shown = ", ".join(self._name(j) for j in self.support(size)[:8])
             more = ", …" if size > 8 else ""
-            lines.append((name, f"{size} columns: {shown}{more}"))
+            columns = f"{size} column{'s' * (size != 1)}"
+            lines.append((name, f"{columns}: {shown}{more}" if shown else columns))
         return lines
 
     def table(self) -> list[dict[str, str]]:

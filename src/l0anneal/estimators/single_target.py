@@ -257,7 +257,15 @@ class _Fit:
                 ConvergenceWarning,
                 stacklevel=self.caller,
             )
-        if evidence.state == "trapped":
+        if evidence.state in ("trapped", "disagreed") and evidence.has_few_samples:
+            warnings.warn(
+                f"{_rows_in_words(self.design)} are too few to tell columns from noise: do not trust "
+                "these columns; more time would not help: give more rows, or the number of columns as "
+                "n_nonzero_coefs",
+                ConvergenceWarning,
+                stacklevel=self.caller,
+            )
+        elif evidence.state == "trapped":
             warnings.warn(
                 "the search found neither an exact representation nor a noise level that it could "
                 f"confirm: do not trust these columns; {longer}, or give the number of columns as "
@@ -265,7 +273,7 @@ class _Fit:
                 ConvergenceWarning,
                 stacklevel=self.caller,
             )
-        if evidence.state == "disagreed":
+        elif evidence.state == "disagreed":
             warnings.warn(
                 "independent chains found different supports (inclusion probabilities differ by up to "
                 f"{evidence.disagreement:.2f}, mean sizes by "
@@ -274,3 +282,8 @@ class _Fit:
                 ConvergenceWarning,
                 stacklevel=self.caller,
             )
+
+
+def _rows_in_words(design: Design) -> str:
+    n = f"{design.n_samples:g}"
+    return f"{n} rows" if n == str(design.n_rows) else f"rows whose weights sum to {n}"

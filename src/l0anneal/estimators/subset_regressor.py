@@ -306,7 +306,7 @@ class AnnealedSubsetRegressor(FittedRegression, RegressorMixin, SelectorMixin, B
         if target.ndim == 1:
             self._keep(fits[0], each[0])
         else:
-            self._keep_all(fits, each)
+            self._keep_all(fits, each, getattr(y, "columns", None))
             if together:
                 self.replay_ = fits[0].replay
         if interrupted:

@@ -81,6 +81,11 @@ class Rows:
     def folds(self, run: Run, options: dict[str, Any]) -> Sequence[Fold]:
         """Return folds of shuffled rows, of positive weight."""
         n_rows = len(self.y) if self.weights is None else int(np.sum(self.weights > 0))
+        if n_rows < 2:
+            raise ValueError(
+                "n_nonzero_coefs='cv' needs at least 2 rows of positive weight, to fit one and predict "
+                f"the other; got {n_rows}: give more rows, or the number of columns"
+            )
         return folds_of(run, min(N_FOLDS, n_rows), self.X, self.y, self.weights, options)
 
     def r2(self, coef: Floats, intercept: float) -> float:

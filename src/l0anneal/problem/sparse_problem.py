@@ -178,7 +178,8 @@ class SparseProblem(FromRows):
         one_hot : bool
             Make dummies, columns of 0 and 1, from each column of text. The dummies of one column
             enter and leave the support together (``groups``), and there is none for its most frequent
-            word. By default text is refused.
+            word. If `solve` is given a number of columns, they enter one by one, and a warning says
+            so. By default text is refused.
         drop_rows : bool
             Leave out rows with missing values.
         intercept : bool

@@ -238,7 +238,7 @@ def _saved_index(name: str, column: Column) -> str:
     if is_text(column):
         return "labels the rows" if nameless else ""
     steps = np.diff(column)
-    if column[0] in (0.0, 1.0) and np.all(steps == 1.0):
+    if np.all(steps == 1.0) and column[0] == np.round(column[0]):
         return "counts the rows"
     distinct = np.unique(column).size == column.size and np.all(column == np.round(column))
     return "numbers the rows" if nameless and distinct else ""

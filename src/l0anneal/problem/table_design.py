@@ -30,6 +30,7 @@ __all__ = ["TableData", "TableDesign", "design_table"]
 
 IMPUTATIONS = ("mean", "median")
 MOST_LEVELS = 50  # a text column with more different words than this is no category
+MOST_CLASSES = 20  # a text target with no more words than this has classes
 
 Floats = NDArray[np.float64]
 
@@ -126,9 +127,20 @@ def design_table(
     if str(target) != goal:
         remarks.append(f"the target, column {target}, is {goal!r}")
     weight = None if weights is None else table.find(weights, "weights")
+    if weight == goal:
+        raise ValueError(
+            f"column {goal!r} is the target and cannot also have the weights: give another column to "
+            "one of them"
+        )
     chosen = _chosen(table, goal, weight, columns, drop)
     rows = _rows(table, [goal, *([weight] if weight else [])], chosen, drop_rows, remarks)
     y = _target(table, goal, rows, intercept)
+    if np.all((y == 0.0) | (y == 1.0)) and np.ptp(y) == 1.0:
+        notes.append(
+            f"the target {goal!r} has only the values 0 and 1: least squares is fitted to them, which "
+            "predicts neither classes nor probabilities; use it to choose columns, and classify with "
+            "these, for instance by scikit-learn's LogisticRegression"
+        )
     parts, values = _candidates(table, chosen, rows, impute, one_hot, intercept, notes, remarks)
     for part, block in zip(parts, values):
         if part.levels is None and intercept and _is_copy(block[:, 0], y):
@@ -136,8 +148,13 @@ def design_table(
                 f"column {part.name!r} is the target up to a factor and an offset; if it was "
                 f"computed from the target, give {option('drop', part.name)}"
             )
-    design = TableDesign(goal, tuple(parts), tuple(notes), tuple(remarks))
     w = None if weight is None else _weights(table, weight, rows)
+    if w is not None and weight is not None:
+        remarks.append(
+            f"the weights {weight!r} count repetitions: {w.size} rows count as {w.sum():.6g}; if they "
+            f"are relative weights, divide them by their mean, {w.mean():.4g}"
+        )
+    design = TableDesign(goal, tuple(parts), tuple(notes), tuple(remarks))
     return TableData(design, np.hstack(values), y, w)
 
 
@@ -153,6 +170,11 @@ def _chosen(
 ) -> list[str]:
     """Return the names of the columns to choose from."""
     dropped = _names(table, drop, "drop")
+    if goal in dropped:
+        raise ValueError(
+            f"column {goal!r} is the target and cannot be left out: take it out of drop, or choose "
+            "another target"
+        )
     if columns is None:
         chosen = [name for name in table.names if name != table.index]
     else:
@@ -198,12 +220,13 @@ def _rows(
                 f"{option('drop', emptiest)} instead, or {option('impute', 'mean')}"
             )
         if not rows.all():
-            remarks.append(f"{np.sum(~rows)} of {rows.size} rows have missing values: left out")
+            have = "has" if np.sum(~rows) == 1 else "have"
+            remarks.append(f"{np.sum(~rows)} of {rows.size} rows {have} missing values: left out")
         return rows
     for name in needed:
         if n_missing(table[name]):
             raise ValueError(
-                f"column {name!r} has {n_missing(table[name])} missing values in {rows.size} rows, "
+                f"column {name!r} has {_values(n_missing(table[name]))} in {rows.size} rows, "
                 f"but it is needed in every row: leave out the other rows with {option('drop_rows')}"
             )
     return rows
@@ -221,9 +244,17 @@ def _missing(column: Column) -> NDArray[np.bool_]:
 def _target(table: Table, goal: str, rows: NDArray[np.bool_], intercept: bool) -> Floats:
     column = table[goal]
     if is_text(column):
+        words = sorted({str(value) for value in column[rows] if value is not None})
+        todo = "code it as numbers"
+        if len(words) <= MOST_CLASSES:
+            todo = (
+                f"if these are classes, make a column that is 1 where {goal} is {words[-1]!r} and 0 "
+                "elsewhere, and use the columns chosen for it in a classifier such as "
+                "scikit-learn's LogisticRegression"
+            )
         raise ValueError(
-            f"the target {goal!r} must be a number; it is {in_words(column)}: code it as numbers, or "
-            "choose another target"
+            f"the target {goal!r} must be a number; it is {in_words(column)}: {todo}, or choose "
+            "another target"
         )
     y = np.asarray(column[rows], dtype=np.float64)
     check_finite(goal, y)
@@ -307,17 +338,27 @@ def _check_text(table: Table, chosen: list[str], one_hot: bool) -> None:
     text = [name for name in chosen if is_text(table[name])]
     if text and not one_hot:
         rest = f" (and {len(text) - 1} more: {listed(text[1:])})" if len(text) > 1 else ""
+        recur = any(_n_words(table[name]) <= min(MOST_LEVELS, table.n_rows // 2) for name in text)
+        dummies = f", or make dummies with {option('one_hot')}" if recur else ""
         raise ValueError(
-            f"column {text[0]!r} is {in_words(table[text[0]])}{rest}; numbers are needed: leave it out "
-            f"with {option('drop', ','.join(text))}, or make dummies with {option('one_hot')}"
+            f"column {text[0]!r} is {in_words(table[text[0]])}{rest}; numbers are needed: leave "
+            f"{'it' if len(text) == 1 else 'them'} out with {option('drop', ','.join(text))}{dummies}"
         )
     for name in text:
-        levels = len(set(table[name]))
-        if levels > MOST_LEVELS:
+        levels = _n_words(table[name])
+        if levels > MOST_LEVELS or levels == table.n_rows:
             raise ValueError(
                 f"column {name!r} has {levels} different words in {table.n_rows} rows; dummies can be "
-                f"made of at most {MOST_LEVELS}: give {option('drop', name)}"
+                f"made of at most {MOST_LEVELS} words that recur: give {option('drop', name)}"
             )
+
+
+def _n_words(column: Column) -> int:
+    return len(set(column))
+
+
+def _values(n: int) -> str:
+    return count(n, "missing value", "missing values")
 
 
 def _check_missing(
@@ -330,9 +371,10 @@ def _check_missing(
         check_finite(name, column)
         if n_missing(column) and impute is None:
             holes = [other for other in chosen if n_missing(table[other][rows])]
-            rest = f" (and {len(holes) - 1} other columns have some)" if len(holes) > 1 else ""
+            others = count(len(holes) - 1, "other column has", "other columns have")
+            rest = f" (and {others} some)" if len(holes) > 1 else ""
             raise ValueError(
-                f"column {name!r} has {n_missing(column)} missing values in {column.size} rows{rest}; "
+                f"column {name!r} has {_values(n_missing(column))} in {column.size} rows{rest}; "
                 f"every value is needed: fill them with {option('impute', 'mean')}, leave out the "
                 f"rows with {option('drop_rows')}, or the column with {option('drop', name)}"
             )

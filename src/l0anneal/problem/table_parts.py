@@ -97,7 +97,8 @@ def new_values(table: Table, part: Part) -> Floats:
         check_finite(part.name, column)
         if n_missing(column) and part.fill is None:
             raise ValueError(
-                f"{where} has {n_missing(column)} missing values; fill them, or fit with "
+                f"{where} has {count(n_missing(column), 'missing value', 'missing values')}; fill "
+                "them, or fit with "
                 f"{option('impute', 'mean')}"
             )
     return values_of(part.name, column, part)
@@ -108,7 +109,8 @@ def check_finite(name: str, values: Column) -> None:
     n = int(np.isinf(values).sum())
     if n:
         raise ValueError(
-            f"column {name!r} has {n} infinite values; finite numbers are needed: drop or repair them"
+            f"column {name!r} has {count(n, 'infinite value', 'infinite values')}; finite numbers are "
+            "needed: drop or repair them"
         )
 
 

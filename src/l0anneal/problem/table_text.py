@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from l0anneal._util.advice import option
 from l0anneal.problem.table_cells import (
@@ -19,7 +21,7 @@ from l0anneal.problem.table_cells import (
 
 __all__ = ["TextTable", "read_text_table"]
 
-_SEPARATORS = (",", ";", "\t", "|")
+_SEPARATORS = (",", ";", "\t", "|")  # one or more spaces, if none of these divides the lines
 _SAMPLE = 50  # rows that decide on the separator
 _FEW = 4  # columns; a row 0, 1, 2 may be data where all other rows are integers too
 
@@ -98,7 +100,12 @@ def _text(path: Path, notes: list[str]) -> str:
 
 
 def _rows(path: Path, text: str, separator: str) -> list[list[str]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    if separator == " ":
+        reader = _spaced(text.splitlines())
+    else:
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True
+        )
     try:
         return [row for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
@@ -112,7 +119,17 @@ def _separator(lines: list[str]) -> str:
         widths = [len(row) for row in csv.reader(lines, delimiter=separator)]
         return len(set(widths[1:])) <= 1 and min(widths) > 1, min(widths)
 
-    return max(_SEPARATORS, key=score)
+    best = max(_SEPARATORS, key=score)
+    if score(best)[0]:
+        return best
+    spaced = list(_spaced(lines))
+    widths = {len(row) for row in spaced[1:]}
+    numbers = all(any(is_number(cell) for cell in row) for row in spaced[1:])
+    return " " if len(widths) == 1 and min(widths) > 1 and len(spaced) > 1 and numbers else best
+
+
+def _spaced(lines: Iterable[str]) -> Any:
+    return csv.reader((line.strip() for line in lines), delimiter=" ", skipinitialspace=True)
 
 
 def _has_header(rows: list[list[str]], notes: list[str]) -> bool:

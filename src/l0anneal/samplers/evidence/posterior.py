@@ -384,8 +384,11 @@ class Posterior:
         Chains with many columns that differ, or that began at a support which counts as trapped, lie in
         local minima that flips of columns do not leave.
         """
+        counted = self.counted
+        if not counted:
+            return False  # the run was stopped before the first draw
         many = CROWDED * self.model.problem.n_samples
-        crowded = all(chain.mean_size > many for chain in self.counted)
+        crowded = all(chain.mean_size > many for chain in counted)
         return crowded and (self.best.state == "trapped" or self.differ)
 
     @property

@@ -29,6 +29,7 @@ _STATES = {
     "trapped": "no exact representation and no clear noise level: do not trust the columns",
 }
 SETS = 4  # credible sets that a summary shows
+FEW = 5  # samples beside the intercept below which no search can confirm a noise level
 Floats = NDArray[np.float64]
 
 
@@ -183,6 +184,11 @@ class EvidenceResult(Result):
         """The largest difference between two chains in the probability of a column."""
         counted = self.chain_probability[self.chain_weight > WEIGHTY]
         return float(np.max(np.ptp(counted, axis=0), initial=0.0)) if counted.size else 0.0
+
+    @property
+    def has_few_samples(self) -> bool:
+        """Whether the samples are too few for any search, however long, to confirm a noise level."""
+        return self.n_samples < FEW
 
     @cached_property
     def draws(self) -> Draws | None:
