@@ -166,7 +166,7 @@ def test_probabilities_and_moments_given_the_other_columns(settled):
 
     for _ in range(3):
         chain._sweeps(1).all()
-        p, mean, square = chain._conditional()
+        p, mean, square = moments_of(chain, [Snapshot.of(chain)])[0]
         for j in range(12):
             others = [i for i in chain.workspace.support if i != j]
             signs = chain.signs[others]
@@ -230,7 +230,7 @@ def test_the_burn_in_among_many_columns_proposes_those_that_are_missing():
 
 def test_no_column_is_likely_to_join_where_there_is_no_room(settled):
     settled.largest = settled.n_inside
-    p, _, _ = settled._conditional()
+    p, _, _ = moments_of(settled, [Snapshot.of(settled)])[0]
     assert np.count_nonzero(p) == settled.n_inside
 
 
@@ -255,6 +255,18 @@ def test_a_new_ridge_after_a_direct_kernel_needs_no_rows(monkeypatch):
     for name in ("x", "r", "gamma"):
         expected, found = (getattr(w.tableau, name) for w in (direct, by_rows))
         np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_averaged_coefficients_of_equal_columns_add_up():
+    """Draws have one of the columns or both, which must not add to the error of the sum."""
+    rng = np.random.default_rng(2)
+    A = rng.standard_normal((60, 8))
+    A[:, 1] = A[:, 0]
+    y = 35.0 * A[:, 0] + 2.0 * A[:, 3] + 0.5 * rng.standard_normal(60)
+    result = evidence_anneal(SparseProblem(A, y), random_state=2)
+    assert np.all(result.inclusion_probability[:2] < 0.9)
+    expected, deviation = np.linalg.lstsq(A[:, [0, 3]], y)[0][0], 0.5 / np.sqrt(60)
+    assert result.averaged_coef[:2].sum() == pytest.approx(expected, abs=2 * deviation)
 
 
 @pytest.mark.parametrize("seed", range(4))

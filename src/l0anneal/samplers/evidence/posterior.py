@@ -73,12 +73,18 @@ class _Sums:
     def empty(cls, n_columns: int) -> _Sums:
         return cls(0, *np.zeros((3, n_columns)))
 
-    def count(self, p: Floats, mean: Floats, square: Floats) -> None:
-        """Add the conditional moments of each column's coefficient."""
+    def count(self, snapshot: Snapshot, moments: Moments) -> None:
+        """Add the conditional probability of each column, and the moments of coefficients.
+
+        Coefficients are averaged given the whole support and not, as probabilities, over each column's
+        presence given the others: those of columns that stand in for each other must add up.
+        """
+        p, mean, square = moments
+        inside = snapshot.inside
         self.n += 1
         self.probability += p
-        self.first += p * mean
-        self.second += p * square
+        self.first[inside] += mean[inside]
+        self.second[inside] += square[inside]
 
 
 def mostly(weights: Floats) -> Proposal:
@@ -154,8 +160,9 @@ class PosteriorChain(EvidenceChain):
     def _look(self) -> None:
         """Take the conditional moments of the present state, now or together with later ones."""
         if not self.settled:
-            moments = self._conditional()
-            self.rounds[-1].count(*moments)
+            snapshot = Snapshot.of(self)
+            moments = moments_of(self, [snapshot])[0]
+            self.rounds[-1].count(snapshot, moments)
             if self.problem.n_columns > PROPOSALS:
                 self._propose_wanted(moments[0])
             return
@@ -204,14 +211,10 @@ class PosteriorChain(EvidenceChain):
         self.half = 0.5 * self.problem.n_samples if collapsed else 0.0
         return Draw(columns, x, self.hyper.noise, self.hyper.g, self.hyper.c, log_joint)
 
-    def _conditional(self) -> Moments:
-        """Return each column's probability given the others, and the moments of its coefficient."""
-        return moments_of(self, [Snapshot.of(self)])[0]
-
     def count_waiting(self) -> None:
         """Add the conditional moments of the snapshots that wait to the last round."""
-        for moments in moments_of(self, self.waiting):
-            self.rounds[-1].count(*moments)
+        for snapshot, moments in zip(self.waiting, moments_of(self, self.waiting)):
+            self.rounds[-1].count(snapshot, moments)
         self.waiting.clear()
 
     # ------------------------------------------------------------ averages
