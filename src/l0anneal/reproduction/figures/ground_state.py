@@ -123,13 +123,16 @@ def _error(values: Floats) -> float:
 
 def draw(data: Data) -> Figure:
     """Draw ε_0 over 1/N with both extrapolations, how often chains agree, and the hard problem."""
-    figure = new_figure(13.5, 4.8)
+    figure = new_figure(13.5, 5.4)
     axes = figure.subplots(1, 3)
     _draw_limit(axes[0], data)
     _draw_agreement(axes[1], data)
     _draw_hard(axes[2], data["ground-hard"])
-    for ax in axes:
+    for ax in (axes[0], axes[2]):
         ax.legend(frameon=False, fontsize=8)
+    # the points are spread over the whole panel, so that their legend stands below it
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}
+    axes[1].legend(frameon=False, fontsize=8, **below)
     return figure
 
 
