@@ -206,6 +206,7 @@ def write_data(
     group=name)``.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    directory = directory.resolve()  # workers may have another working directory
     by_file: dict[str, list[str]] = {}
     for name, sweep in sweeps.items():
         by_file.setdefault(sweep.group or name, []).append(name)

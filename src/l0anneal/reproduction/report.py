@@ -121,7 +121,7 @@ def _finish(out: Path, data: Data, run: dict[str, Any], n_jobs: int | None) -> P
         delayed(_make)(
             name,
             {key: started[key] for key in of_figure[name]},
-            out / "figures",
+            (out / "figures").resolve(),  # workers may have another working directory
             whole=not any(key in report.incomplete for key in of_figure[name]),
         )
         for name in ready
