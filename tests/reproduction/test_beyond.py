@@ -55,7 +55,7 @@ def test_populations_have_the_entropy_of_enumeration():
 
 def test_two_tempered_runs_are_independent_and_agree_with_enumeration():
     instance = ensembles.planted(14, 0.7, 0.25, 1.0, 0.1, support="fixed", random_state=0)
-    found = tempered(instance, 5, 0.3, 0.5, 0.02, 4, 150, 6)
+    found = tempered(instance, 5, 0.3, 0.5, 0.02, 4, 2100 / 14**2, 6)
     energies = all_energies(instance.A, instance.y, 4)
     for a, mu in enumerate(found["mu"]):
         weights = np.exp(-mu * (energies - energies.min()))

@@ -15,7 +15,7 @@ from l0anneal.reproduction.sweeps import Sweep, annealed, noise_only, planted, t
 
 FIXED = planted(0.8, 0.2, support="fixed")
 WALK = {"kind": "kicks", "rho": 0.2, "n_chains": 2, "n_kicks": 3}
-TEMPER = {"t_max": 1.0, "t_min": 0.1, "n": 3, "sweeps_per_column": 1, "levels": 20}
+TEMPER = {"t_max": 1.0, "t_min": 0.1, "n": 3, "sweeps_per_square": 0.05, "levels": 20}
 COOL = {"mu_min": 0.1, "mu_max": 3.0, "n": 3}
 SWEEPS = {
     "cooled": Sweep(planted(0.8, 0.2), annealed(0.4, SCHEDULE), {20: 3, 40: 2}),

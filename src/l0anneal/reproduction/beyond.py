@@ -58,11 +58,12 @@ def tempered(
     t_max: float,
     t_min: float,
     n: int,
-    sweeps_per_column: float,
+    sweeps_per_square: float,
     levels: int,
 ) -> Arrays:
     """Sample a planted instance by two independent replica exchanges, and compare them.
 
+    Each run averages over ``sweeps_per_square`` times N² sweeps, after as many that are discarded.
     All replicas of the first run start at random supports, those of the second at the planted one with
     random columns up to k. Names that end with ``_truth`` are of the second run. ``overlap`` is the
     distribution of the number of columns that the supports of both runs share at equal temperature,
@@ -73,15 +74,15 @@ def tempered(
     if k > levels:
         raise ValueError(f"levels must be at least k = {k}; got {levels}")
     mu = 1.0 / np.geomspace(t_max, t_min, n)
-    n_sweeps = round(sweeps_per_column * instance.truth.size)
+    n_sweeps = round(sweeps_per_square * instance.truth.size**2)
     first, second = (
         temper(
             instance.problem,
             k,
             ladder=mu,
             n_sweeps=n_sweeps,
-            n_pilot=n_sweeps // 5,
-            n_burn_in=0,
+            n_pilot=1,  # there is nothing to learn with a given ladder and one size
+            n_burn_in=n_sweeps,
             polish=False,
             initial_support=start,
             keep_samples=True,
