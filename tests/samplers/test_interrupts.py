@@ -250,16 +250,8 @@ def test_an_interrupted_schedule_has_the_temperatures_that_were_begun(noise, mon
     assert len(result.schedule) == 2  # the first was completed, the second begun
 
 
-def test_ctrl_c_before_the_first_draw_returns_the_columns_of_the_cooling(monkeypatch):
-    sample, calls = PosteriorChain.sample, []
-
-    def interrupted(chain, *arguments):
-        if not calls:
-            signal.raise_signal(signal.SIGINT)
-        calls.append(chain)
-        sample(chain, *arguments)
-
-    monkeypatch.setattr(PosteriorChain, "sample", interrupted)
+def test_ctrl_c_before_the_first_draw_returns_the_columns_of_the_cooling(monkeypatch, press):
+    press_when(monkeypatch, press, PosteriorChain, "sample")
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((30, 40)), rng.standard_normal(30)
     model = AnnealedSubsetRegressor(on_interrupt="return", random_state=0)
