@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "agg")
+os.environ["L0ANNEAL_COMPILE_ASSISTANT"] = "0"  # the workers of pytest keep all cores busy
 
 TESTS = Path(__file__).parent
 WITHOUT_KERNELS = (

@@ -7,11 +7,11 @@ import sys
 import threading
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
 from numba.core import event
 
+from helpers.compiling import compile_something
 from l0anneal.engine import warm_up as module
 from l0anneal.engine.moves.pair_flip import pair_flip
 from l0anneal.engine.rng import stream, uniform
@@ -27,14 +27,6 @@ def printed(monkeypatch):
         module, "print", lambda *a, **o: (print(*a, **o), event.set()), raising=False
     )
     return event
-
-
-def compile_something(module="l0anneal.engine.something"):
-    def one_more(x):
-        return x + 1
-
-    one_more.__module__ = module
-    return numba.njit(one_more)(1)
 
 
 def compiling(name):
@@ -68,7 +60,9 @@ def test_a_compilation_is_noticed(capsys):
 
 def test_no_notice_is_printed_when_nothing_is_compiled(printed, capsys):
     """However long the block takes: loading kernels from the cache may be slow on a busy machine."""
-    warm_up()
+    warm_up()  # which may compile
+    printed.clear()
+    capsys.readouterr()
     with compile_notice():
         pair_flip.signatures  # noqa: B018
         assert not printed.wait(0.6)

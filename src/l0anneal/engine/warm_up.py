@@ -3,20 +3,21 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numba.core import event
 
+from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.kernel_choice import KERNELS, MOVES
 from l0anneal.engine.moves import new_tally
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["compile_notice", "tiny_problem", "warm_up"]
+__all__ = ["compile_notice", "tiny_problem", "warm_up", "workspace_steps"]
 
 NOTICE_AFTER = 1.0  # seconds of compilation; less is not worth a notice
 
@@ -118,11 +119,27 @@ def tiny_problem() -> SparseProblem:
 def warm_up(move: str | None = "pair flip") -> None:
     """Compile the kernels of a workspace and of a move, or load them, once per process."""
     with compile_notice():
-        workspace = Workspace(tiny_problem(), 2)
-        workspace.fill(2, np.arange(4))
-        state = stream(np.random.SeedSequence(0))
-        for name in MOVES[move] if move else ():
-            workspace.run(KERNELS[name], state, 0.0, 4, np.zeros(1), new_tally())
-        workspace.descend()
-        workspace.remove_worst()
-        workspace.fill_greedily(2)
+        run_steps(workspace_steps, move)
+
+
+def workspace_steps(move: str | None = "pair flip") -> list[Callable[[], object]]:
+    """Return functions that compile, in any order, the kernels of a workspace and of a move."""
+    moves = MOVES[move] if move else ()
+    return [_fill, _search, *(partial(_propose_nothing, name) for name in moves)]
+
+
+def _fill() -> None:
+    workspace = Workspace(tiny_problem(), 2)
+    workspace.fill(2, np.arange(4))
+    workspace.remove_worst()
+
+
+def _search() -> None:
+    workspace = Workspace(tiny_problem(), 2)
+    workspace.fill_greedily(2)
+    workspace.descend()
+
+
+def _propose_nothing(name: str) -> None:
+    state = stream(np.random.SeedSequence(0))
+    Workspace(tiny_problem(), 2).run(KERNELS[name], state, 0.0, 0, np.zeros(1), new_tally())

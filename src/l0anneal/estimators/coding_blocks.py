@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from queue import SimpleQueue
@@ -9,6 +10,7 @@ from queue import SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
+from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.coding import OMP, PURSUIT, encode, sizes_of_pursuit
 from l0anneal.engine.coding_state import (
     CodeTableau,
@@ -264,10 +266,23 @@ def _blocks(n_signals: int, work: float, n_threads: int) -> list[slice]:
 
 @cache
 def warm_up_coding() -> None:
-    """Compile the kernels of sparse coding."""
+    """Compile the kernels of sparse coding, or load them, once per process."""
+    run_steps(_steps)
+
+
+def _steps() -> list[Callable[[], object]]:
+    return [_encode_one, _pursue_one]
+
+
+def _encode_one() -> None:
     atoms = Atoms.of(np.eye(4, 3) + 0.5)
-    d, t, spare = atoms.prepared, atoms.tableau(2), atoms.tableau(2)
-    key, Y, codes = stream(np.random.SeedSequence(0)), np.ones((1, 3)), Codes.empty(1, 2)
+    key, codes = stream(np.random.SeedSequence(0)), Codes.empty(1, 2)
+    tableaus = atoms.tableau(2), atoms.tableau(2)
     arrays = codes.supports, codes.coefs, codes.sizes
-    encode(d, t, spare, atoms.norms, Y, 2, 1, key, *arrays, np.zeros(1))
-    sizes_of_pursuit(d, t, Y, np.ones(1), 2, np.zeros(1, dtype=np.int64))
+    encode(atoms.prepared, *tableaus, atoms.norms, np.ones((1, 3)), 2, 1, key, *arrays, np.zeros(1))
+
+
+def _pursue_one() -> None:
+    atoms = Atoms.of(np.eye(4, 3) + 0.5)
+    sizes = np.zeros(1, dtype=np.int64)
+    sizes_of_pursuit(atoms.prepared, atoms.tableau(2), np.ones((1, 3)), np.ones(1), 2, sizes)

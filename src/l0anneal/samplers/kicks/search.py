@@ -15,7 +15,7 @@ original problem at the end, where they may leave again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -24,10 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_integer
 from l0anneal._util.seeds import RandomState
+from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.moves.descent import RESOLUTION
 from l0anneal.engine.moves.kick import BEST, FLOOR, KICKS, LEVELS, kick, start_of_walk
 from l0anneal.engine.rng import stream
-from l0anneal.engine.warm_up import tiny_problem, warm_up
+from l0anneal.engine.warm_up import tiny_problem, workspace_steps
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.dominant import Remainder, dominant_columns, without
 from l0anneal.problem.sparse_problem import SparseProblem
@@ -355,10 +356,16 @@ class _Chain:
 
 @cache
 def _warm_up() -> None:
-    """Compile the kernels that only this search uses."""
-    warm_up()
+    """Compile the kernels of this search, or load them, once per process."""
+    run_steps(_steps)
+
+
+def _steps() -> list[Callable[[], object]]:
+    return [*workspace_steps(), _kick_never]
+
+
+def _kick_never() -> None:
     workspace = Workspace(tiny_problem(), 2)
-    workspace.fill_greedily(2)
     state = stream(np.random.SeedSequence(0))
     best = np.empty(2, dtype=np.int64)
     marks, at = start_of_walk(tiny_problem().n_columns)

@@ -24,7 +24,7 @@ seed removes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 
 from l0anneal._util.checks import check_integer, check_positive
 from l0anneal._util.seeds import RandomState
-from l0anneal.engine.warm_up import tiny_problem, warm_up
+from l0anneal.engine.assistant import run_steps
+from l0anneal.engine.warm_up import tiny_problem, workspace_steps
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.greedy import NO_SCHEDULE, NOT_BEGUN, greedy_order
 from l0anneal.samplers.observables import Observable, check_observables
@@ -330,6 +331,13 @@ def _seconds_of_a_sweep(run: Run, problem: SparseProblem, k: int) -> float:
 
 @cache
 def _warm_up() -> None:
-    """Compile the kernels that population annealing uses."""
-    warm_up()
+    """Compile the kernels that population annealing uses, or load them, once per process."""
+    run_steps(_steps)
+
+
+def _steps() -> list[Callable[[], object]]:
+    return [*workspace_steps(), _sweep_once]
+
+
+def _sweep_once() -> None:
     Replicas(Run(random_state=0), tiny_problem(), 2, 2).sweep(0.0, 1)

@@ -13,7 +13,7 @@ which the ladder and the weights stay fixed and rung a has the distribution
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from l0anneal._util.checks import check_integer, check_positive
 from l0anneal._util.seeds import RandomState
+from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.moves.size_flip import size_flip
 from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Sweeps
-from l0anneal.engine.warm_up import tiny_problem, warm_up
+from l0anneal.engine.warm_up import tiny_problem, workspace_steps
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.observables import Observable, check_observables
@@ -345,12 +346,16 @@ def _check_ladder(ladder: ArrayLike, n_replicas: int | None, mu_max: float | Non
 
 @cache
 def _warm_up(with_sizes: bool) -> None:
-    """Compile the kernels that replica exchange uses."""
-    warm_up()
-    if with_sizes:
-        problem = tiny_problem()
-        workspace = Workspace(problem, 2)
-        workspace.fill(1, np.arange(4))
-        law = (0.0, np.zeros(2), 1, 0.0, np.zeros(2, dtype=np.int64))
-        state = stream(np.random.SeedSequence(0))
-        Sweeps(workspace, size_flip, state, *law, n_sweeps=1).all()
+    """Compile the kernels that replica exchange uses, or load them, once per process."""
+    run_steps(_steps, with_sizes)
+
+
+def _steps(with_sizes: bool) -> list[Callable[[], object]]:
+    return [*workspace_steps(), *([_flip_sizes] if with_sizes else [])]
+
+
+def _flip_sizes() -> None:
+    workspace = Workspace(tiny_problem(), 2)
+    law = (0.0, np.zeros(2), 1, 0.0, np.zeros(2, dtype=np.int64))
+    state = stream(np.random.SeedSequence(0))
+    Sweeps(workspace, size_flip, state, *law, n_sweeps=1).all()
