@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from l0anneal import ensembles
+from l0anneal import SparseProblem, ensembles
 from l0anneal.engine.moves import pair_flip
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED
 from l0anneal.engine.rng import stream
@@ -14,7 +14,8 @@ from l0anneal.engine.workspace import Workspace
 class SmallChunks(Workspace):
     """A workspace whose kernels return after every 7 proposals."""
 
-    chunk = 7
+    def chunk(self, direct=False):
+        return 7
 
 
 def sweeps(kind=Workspace):
@@ -67,3 +68,16 @@ def test_a_pause_stops_the_run_between_chunks():
     with pytest.raises(KeyboardInterrupt):
         run.all()
     assert run.tally[PROPOSED] == 7
+
+
+def test_chunks_are_short_for_what_a_proposal_costs():
+    """About 5e7 operations: K N for an accepted proposal with a tableau, K (K + M) without one."""
+    small = sweeps().workspace
+    assert small.chunk() == 1 + int(5e7 // (500 + 8 * 40))
+    assert small.chunk(direct=True) == 1 + int(5e7 // (500 + 8 * 8))
+    rng = np.random.default_rng(0)
+    wide = Workspace(SparseProblem(rng.standard_normal((30, 9000)), rng.standard_normal(30)), 4)
+    wide.fill(4, np.arange(4))
+    assert not wide.problem.gram_is_whole
+    assert wide.chunk() == 1 + int(5e7 // (500 + 4 * 9000))
+    assert wide.chunk(direct=True) == 1 + int(5e7 // (500 + 4 * 34))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from l0anneal.engine.kernel_choice import KERNELS, pair_acceptance
-from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, new_tally
+from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED, is_direct, new_tally
 from l0anneal.engine.workspace import Workspace
 
 __all__ = ["Mover", "Sweeps"]
@@ -85,7 +85,7 @@ class Sweeps:
         end = n_sweeps * length
         while self.tally[PROPOSED] < end:
             before = int(self.tally[PROPOSED])
-            stop = min(end, before + workspace.chunk)
+            stop = min(end, before + workspace.chunk(is_direct(self.kernel)))
             workspace.run(self.kernel, *self.before, stop, *self.after)
             workspace.pause()
             progress(int(self.tally[PROPOSED]) // length - before // length)

@@ -267,7 +267,7 @@ class Workspace:
         tally = new_tally()
         tally[OUTSIDE] = 0
         while tally[PROPOSED] < n_outside:
-            self.run(descend, self.chunk, tally)
+            self.run(descend, self.chunk(), tally)
             self.pause()
         return int(tally[ACCEPTED])
 
@@ -291,10 +291,16 @@ class Workspace:
             else:
                 self.bring(outcome)
 
-    @property
-    def chunk(self) -> int:
-        """Number of proposals that take a few hundredths of a second even if all are accepted."""
-        return 1 + int(5e7 // (1 + self.size * self.problem.n_columns))
+    def chunk(self, direct: bool = False) -> int:
+        """Return how many proposals take a few hundredths of a second even if all are accepted.
+
+        ``direct`` says whether a direct kernel makes them.
+        """
+        operations = self.size * self.problem.n_columns
+        if direct:
+            rows = 0 if self.problem.gram_is_whole else self.problem.n_samples
+            operations = min(operations, self.size * (self.size + rows))
+        return 1 + int(5e7 // (500 + operations))
 
     def choose_kernel(self, move: str, acceptance: float) -> str:
         """Return the cheapest kernel of ``move`` at an acceptance rate of the pair flip."""

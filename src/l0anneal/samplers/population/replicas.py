@@ -82,7 +82,7 @@ class Replicas:
         direct = self._first.prefers_direct(self.acceptance)
         n_replicas = len(self.supports)
         # tasks short enough for an interrupt to be noticed, and enough of them for all threads
-        short = self._first.chunk // (n_sweeps * self.problem.n_columns)
+        short = self._first.chunk(direct) // (n_sweeps * self.problem.n_columns)
         per_task = max(1, min(short, n_replicas // (4 * self._n_threads)))
         cuts = [slice(start, start + per_task) for start in range(0, n_replicas, per_task)]
         unit_mu = mu * self.problem.unit_energy
@@ -126,7 +126,7 @@ class Replicas:
             self.states[cut],
             mu,
             n_sweeps,
-            self._first.chunk,
+            self._first.chunk(direct),
             direct,
             self.energies[cut],
             self.mean_energies[cut],
