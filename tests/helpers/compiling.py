@@ -18,16 +18,16 @@ def compile_something(module="l0anneal.engine.something"):
     return numba.njit(one_more)(1)
 
 
-def steps(folder, caller, module="l0anneal.engine.something"):
+def steps(folder, caller):
     """Return two steps: compile and wait until the other was made; note who makes the other.
 
-    Without an assistant, the first would wait in vain. The assistant never ends by itself.
+    Without an assistant, the first would wait in vain. The assistant does not end soon by itself.
     """
-    return [partial(_compile_and_wait, folder, module), partial(_note, folder, caller)]
+    return [partial(_compile_and_wait, folder), partial(_note, folder, caller)]
 
 
-def _compile_and_wait(folder, module):
-    compile_something(module)
+def _compile_and_wait(folder):
+    compile_something()
     until = time.monotonic() + 120.0
     while not (Path(folder) / "note").exists():
         if time.monotonic() > until:
@@ -36,9 +36,6 @@ def _compile_and_wait(folder, module):
 
 
 def _note(folder, caller):
-    path = Path(folder) / "note"
     if os.getpid() != caller:
-        partial_path = path.with_suffix(".partial")
-        partial_path.write_text(str(os.getpid()))
-        partial_path.rename(path)
-        time.sleep(600.0)
+        (Path(folder) / "note").touch()
+        time.sleep(60.0)

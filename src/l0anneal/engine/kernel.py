@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding
+import numba
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
@@ -40,12 +41,14 @@ def source_files() -> list[Path]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Return a short hash of the content of files."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+    """Return a short hash of the content of files, and of Numba's version."""
+    content = b"".join(path.read_bytes() for path in paths)
+    return hashlib.sha256(numba.__version__.encode() + content).hexdigest()[:12]
 
 
 # Numba recompiles a cached kernel when its own file changes, but not when a kernel that it calls
-# changes in another file. The name of each cache file therefore contains a digest of all of them.
+# changes in another file. The name of each cache file therefore contains a digest of all of them. It
+# contains Numba's version too, so that a file of another version is never taken for a new one.
 _DIGEST = digest(source_files())
 
 

@@ -43,7 +43,7 @@ class _Notice(event.Listener):
 
     def on_start(self, event: event.Event) -> None:
         function = event.data["dispatcher"].py_func
-        ours = function.__module__.startswith("l0anneal.")
+        ours = (function.__module__ or "").startswith("l0anneal.")
         if ours:
             self.names.append(function.__name__)
             if not any(self.open):
@@ -55,7 +55,8 @@ class _Notice(event.Listener):
         self.open.append(ours)
 
     def on_end(self, event: event.Event) -> None:
-        self.open.pop()
+        if self.open:  # not so if the block was entered while another thread was compiling
+            self.open.pop()
         if self.timer is not None and not any(self.open):
             self.timer.cancel()
             self.timer = None
@@ -122,7 +123,7 @@ def warm_up(move: str | None = "pair flip") -> None:
         run_steps(workspace_steps, move)
 
 
-def workspace_steps(move: str | None = "pair flip") -> list[Callable[[], object]]:
+def workspace_steps(move: str | None) -> list[Callable[[], object]]:
     """Return functions that compile, in any order, the kernels of a workspace and of a move."""
     moves = MOVES[move] if move else ()
     return [_fill, _search, *(partial(_propose_nothing, name) for name in moves)]

@@ -16,17 +16,16 @@ from l0anneal.engine.warm_up import tiny_problem, workspace_steps
 from l0anneal.engine.workspace import Workspace
 from l0anneal.samplers.evidence.proposal import Proposal
 
-__all__ = ["evidence_steps", "warm_up_evidence"]
+__all__ = ["warm_up_evidence"]
 
 
 @cache
 def warm_up_evidence() -> None:
     """Compile the kernels of evidence annealing, or load them, once per process."""
-    run_steps(evidence_steps)
+    run_steps(_steps)
 
 
-def evidence_steps() -> list[Callable[[], object]]:
-    """Return functions that compile, in any order, the kernels that this sampler uses."""
+def _steps() -> list[Callable[[], object]]:
     kernels = (evidence_flip, evidence_flip_direct)
     return [*workspace_steps(None), *(partial(_propose_nothing, kernel) for kernel in kernels)]
 

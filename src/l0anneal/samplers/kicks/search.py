@@ -361,7 +361,7 @@ def _warm_up() -> None:
 
 
 def _steps() -> list[Callable[[], object]]:
-    return [*workspace_steps(), _kick_never]
+    return [*workspace_steps("pair flip"), _kick_never]
 
 
 def _kick_never() -> None:

@@ -336,7 +336,7 @@ def _warm_up() -> None:
 
 
 def _steps() -> list[Callable[[], object]]:
-    return [*workspace_steps(), _sweep_once]
+    return [*workspace_steps("pair flip"), _sweep_once]
 
 
 def _sweep_once() -> None:

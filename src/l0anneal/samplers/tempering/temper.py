@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from l0anneal._util.checks import check_integer, check_positive
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.assistant import run_steps
+from l0anneal.engine.moves import new_tally
 from l0anneal.engine.moves.size_flip import size_flip
 from l0anneal.engine.rng import stream
-from l0anneal.engine.sweep import Sweeps
 from l0anneal.engine.warm_up import tiny_problem, workspace_steps
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem.sparse_problem import SparseProblem
@@ -351,11 +351,11 @@ def _warm_up(with_sizes: bool) -> None:
 
 
 def _steps(with_sizes: bool) -> list[Callable[[], object]]:
-    return [*workspace_steps(), *([_flip_sizes] if with_sizes else [])]
+    return [*workspace_steps("pair flip"), *([_flip_sizes] if with_sizes else [])]
 
 
 def _flip_sizes() -> None:
     workspace = Workspace(tiny_problem(), 2)
     law = (0.0, np.zeros(2), 1, 0.0, np.zeros(2, dtype=np.int64))
     state = stream(np.random.SeedSequence(0))
-    Sweeps(workspace, size_flip, state, *law, n_sweeps=1).all()
+    workspace.run(size_flip, state, *law, 0, np.zeros(1), new_tally())
