@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.tasks import ANNEAL, NOISE, PLANTED, tasks
+from l0anneal._util.provenance import ENGINE
 from l0anneal.reproduction import Task
 from l0anneal.reproduction.solvers import run
+from l0anneal.reproduction.task import ENGINES
 from l0anneal.tasks.task import canonical_json
 
 plain = st.recursive(
@@ -28,6 +30,13 @@ def test_canonical_json_keeps_the_content(content):
     text = canonical_json(content)
     assert json.loads(text) == content
     assert canonical_json(json.loads(text)) == text
+
+
+def test_only_solvers_whose_numbers_changed_have_another_engine():
+    evidence = Task(NOISE, {"kind": "evidence"}, 1)
+    assert Task(NOISE, ANNEAL, 1).engine == 2
+    assert evidence.engine == ENGINES["evidence"]
+    assert max(ENGINES.values()) == ENGINE
 
 
 def test_the_id_depends_on_the_content_and_on_nothing_else():

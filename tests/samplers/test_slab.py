@@ -49,3 +49,32 @@ def test_proposals_are_drawn_from_their_law():
     np.add.at(law, table.alias, (1.0 - table.share) / 30)
     np.testing.assert_allclose(law, weights / weights.sum(), rtol=1e-12)
     np.testing.assert_allclose(np.exp(table.log_share), law, rtol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.02, 1.0, 30.0])
+@pytest.mark.parametrize("x", [[], [1.2], [1.0, -1.1, 0.9, 0.0], [40.0, -1.0, 1e-3]])
+def test_the_law_of_the_slab_is_the_density_of_both_humps(x, noise):
+    x = np.array(x)
+    prior = Prior.of(SparseProblem(np.eye(9, 5), np.ones(9)))
+    model = SupportModel(np.eye(x.size), x, 9.0, 9, prior)
+    g, c, log_weight = prior.shapes[:3]
+    m, v = np.sqrt(c * g * noise), (1.0 - c) * g * noise
+    each = [
+        np.logaddexp(-((x - s) ** 2) / (2 * w), -((x + s) ** 2) / (2 * w)) for s, w in zip(m, v)
+    ]
+    density = np.array([np.sum(e - np.log(2.0) - 0.5 * np.log(w)) for e, w in zip(each, v)])
+    expected, found = log_weight + density, model._slab_law(np.abs(x), noise)
+    left_out = np.isinf(found)
+    np.testing.assert_allclose(found[~left_out], expected[~left_out], atol=1e-9, rtol=1e-12)
+    assert np.all(expected[left_out] < expected.max() - 40.0)
+    assert x.size < 3 or left_out.any()
+
+
+def test_a_prior_of_the_slab_adds_up_to_one():
+    problem = SparseProblem(np.eye(9, 5), np.ones(9))
+    for slab, humps in {"learned": 0.1, "one hump": 0.0, "two humps": 1.0}.items():
+        shapes = Prior.of(problem, None, slab).shapes
+        weights = np.exp(shapes.log_weight)
+        assert weights.sum() == pytest.approx(1.0)
+        assert weights[shapes.humps].sum() == pytest.approx(humps)
+        assert np.all(shapes.c[shapes.humps] > 0.0)

@@ -55,7 +55,7 @@ def test_a_result_has_its_origin(tmp_path):
 
 def test_results_of_another_engine_are_not_found_but_have_the_same_instances(tmp_path):
     class Later(Task):
-        engine = Task.engine + 1
+        engine = TASK.engine + 1
 
     store, later = Store(tmp_path), Later(NOISE, ANNEAL, 0)
     store.write(TASK, ARRAYS, seconds=0.25)

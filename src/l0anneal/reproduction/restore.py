@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from l0anneal._util.provenance import ENGINE
 from l0anneal.reproduction.datasets import FORMAT, RUN, date_text, read_dataset
 from l0anneal.reproduction.task import Task
 from l0anneal.tasks.store import Record, Store, checksum
@@ -103,9 +102,10 @@ def _check(path: Path, data: xr.Dataset) -> None:
             "samples again, or choose another --out"
         )
     engine = int(data.attrs["engine"])
-    if engine != ENGINE:
+    needed = next((task.engine for task, _ in _tasks(data)), engine)
+    if engine != needed:
         raise ValueError(
-            f"{path} has results of engine {engine}; this version needs those of engine {ENGINE}, "
+            f"{path} has results of engine {engine}; this version needs those of engine {needed}, "
             "which may be other numbers: remove the file to run its samples again, choose another "
             f"--out, or continue with l0anneal {data.attrs.get('version', '')}"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from l0anneal._util.checks import check_integer
+from l0anneal._util.provenance import ENGINE
 from l0anneal.problem import ensembles
 from l0anneal.sweeps.backends import workers
 from l0anneal.sweeps.functions import AnyFunction, Function, import_name, named
@@ -287,7 +288,7 @@ class Sweep:
             "n_samples": self.n_samples,
             "random_state": self.random_state,
             "revision": self.revision,
-            "engine": SweepTask.engine,
+            "engine": ENGINE,
         }
 
     def __repr__(self) -> str:

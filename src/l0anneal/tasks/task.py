@@ -68,7 +68,11 @@ class StoredTask:
     """
 
     format: ClassVar[str]
-    engine: ClassVar[int] = 0
+
+    @property
+    def engine(self) -> int:
+        """The number that tells computations with other results apart."""
+        return 0
 
     def content(self) -> Mapping[str, Any]:
         """Return everything that the result depends on, as plain data."""

@@ -25,14 +25,16 @@ posterior is proper: whatever the support, T cannot vanish at finite g.
 
 *The shape of the slab.* Coefficients are Gaussian around zero (one hump), or Gaussian around ±m (two
 humps) if they are all of about the same size: m² = c g T and the variance is (1 − c) g T. c = 0 has
-probability .9, the other `PARTS` share the rest.
+probability .9, the other `PARTS` share the rest. Narrow humps need a finer grid of g than one hump does,
+since neighbouring values of m must not differ by more than the width of a hump.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,18 +42,15 @@ from scipy.special import betaln, lambertw, logsumexp
 
 from l0anneal.problem.sparse_problem import SparseProblem
 
-__all__ = ["SLABS", "STANDS_OUT", "DensityPrior", "Prior", "check_density"]
+__all__ = ["SLABS", "STANDS_OUT", "DensityPrior", "Prior", "Shapes", "check_density"]
 
 LEAST, MOST = 0.5, 0.9  # range of ρ: LEAST/N to MOST
 POINTS = 540, 60  # of the grid of ρ: uniform in log ρ, and uniform in ρ
 STANDS_OUT = 4.0  # g of columns that stand out among N, in units of log(1 + N)
-GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g
-PARTS = np.array([0.0, 0.5, 0.8, 0.95])  # c: the part of the mean square that is the hump's
-SLABS = {
-    "learned": np.array([0.9, 0.1 / 3, 0.1 / 3, 0.1 / 3]),
-    "one hump": np.array([1.0, 0.0, 0.0, 0.0]),
-    "two humps": np.array([0.0, 1.0 / 3, 1.0 / 3, 1.0 / 3]),
-}
+GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g with one hump
+FINE_GRID = 10.0 ** np.arange(0.0, 12.01, 1.0 / 32.0)  # values of g with two humps
+PARTS = np.array([0.5, 0.8, 0.95, 0.99])  # c: the part of the mean square that is the humps'
+SLABS = {"learned": 0.1, "one hump": 0.0, "two humps": 1.0}  # with the probability of two humps
 Floats = NDArray[np.float64]
 
 
@@ -134,6 +133,42 @@ def _most(n: int, m: int) -> float:
     return max(1.0 / n, math.exp(float(lambertw(-share, -1).real)))
 
 
+class Shapes(NamedTuple):
+    """The shapes that a slab may have: g, c and the log prior probability of each.
+
+    ``ridge`` is T over the variance of a hump, and ``pull`` the ridge times m/√T. ``humps`` are the
+    shapes with two humps, which are the last ones.
+    """
+
+    g: Floats
+    c: Floats
+    log_weight: Floats
+    ridge: Floats
+    pull: Floats
+    humps: slice
+
+
+def _log_scale(g: Floats, faint: float, m: int) -> Floats:
+    """Return the log prior probabilities of values of g on a grid."""
+    log_scale = -np.log1p((faint / g) ** 2) - 0.5 * np.log1p(g / m)
+    return np.asarray(log_scale - logsumexp(log_scale))
+
+
+def _shapes(two_humps: float, log_scale: Floats, log_fine: Floats) -> Shapes:
+    """Return the shapes of a slab that has two humps with the given probability."""
+    parts = []
+    if two_humps < 1.0:
+        parts.append((GRID, np.zeros(GRID.size), log_scale + math.log1p(-two_humps)))
+    if two_humps > 0.0:
+        share = math.log(two_humps / PARTS.size)
+        parts += [(FINE_GRID, np.full(FINE_GRID.size, c), log_fine + share) for c in PARTS]
+    g, c, log_weight = (np.concatenate(column) for column in zip(*parts))
+    ridge = 1.0 / ((1.0 - c) * g)
+    return Shapes(
+        g, c, log_weight, ridge, ridge * np.sqrt(c * g), slice(int((c == 0.0).sum()), None)
+    )
+
+
 @dataclass(frozen=True)
 class Prior:
     """The prior of one problem.
@@ -148,9 +183,9 @@ class Prior:
     density : DensityPrior or None
         The law of ρ; None if each column has a probability of its own.
     scales, log_scale : ndarrays
-        The values of g, and the log of their prior probabilities.
-    log_part : ndarray
-        The log prior probabilities of `PARTS`.
+        The values of g with one hump, and the log of their prior probabilities.
+    shapes : Shapes
+        The slabs of positive probability: those with one hump first.
     largest : int
         The largest number of columns of a support.
     groups : tuple of ndarrays
@@ -163,7 +198,7 @@ class Prior:
     density: DensityPrior | None
     scales: Floats
     log_scale: Floats
-    log_part: Floats
+    shapes: Shapes
     largest: int
     groups: tuple[NDArray[np.int64], ...] = ()
 
@@ -202,21 +237,19 @@ class Prior:
         for group in groups:
             column_odds[group] = -np.inf
         faint = STANDS_OUT * math.log1p(max(1, n_units))
-        log_scale = -np.log1p((faint / GRID) ** 2) - 0.5 * np.log1p(GRID / problem.n_samples)
-        with np.errstate(divide="ignore"):
-            log_part = np.log(SLABS[slab])
-        log_scale -= logsumexp(log_scale)
-        return cls(log_size, column_odds, density, GRID, log_scale, log_part, largest, groups)
+        log_scale, log_fine = (_log_scale(g, faint, problem.n_samples) for g in (GRID, FINE_GRID))
+        shapes = _shapes(SLABS[slab], log_scale, log_fine)
+        return cls(log_size, column_odds, density, GRID, log_scale, shapes, largest, groups)
 
     @property
     def size_odds(self) -> Floats:
         """Log prior odds of one more column, by size, for the kernels."""
         return np.append(np.diff(self.log_size), -np.inf)
 
-    @property
+    @cached_property
     def has_humps(self) -> bool:
         """Whether the slab may have two humps."""
-        return bool(np.isfinite(self.log_part[1:]).any())
+        return bool(self.shapes.c.any())
 
     def log_weight(self, support: NDArray[np.int64]) -> float:
         """Return the log prior weight of a support, which has whole groups or none of them."""
@@ -266,7 +299,7 @@ class Prior:
             support = usable[rng.random(usable.size) < p]
             if support.size <= self.largest:
                 break
-        g = rng.choice(self.scales, p=np.exp(self.log_scale))
-        c = rng.choice(PARTS, p=np.exp(self.log_part))
+        shape = rng.choice(self.shapes.g.size, p=np.exp(self.shapes.log_weight))
+        g, c = self.shapes.g[shape], self.shapes.c[shape]
         humps = math.sqrt(c * g) * rng.choice([-1.0, 1.0], support.size)
         return support, humps + math.sqrt((1.0 - c) * g) * rng.standard_normal(support.size)

@@ -6,7 +6,7 @@ c_i = v_iᵀb and a slab of one hump, the coefficients and the noise variance T 
 
     p(y | S, g) ∝ Π_i (1 + g d_i)^(−1/2)  (2 E_g)^(−M/2),     2 E_g = ‖y‖² − Σ_i c_i² g/(1 + g d_i),
 
-and T given g is 2 E_g/χ²(M). With two humps, g and the part c of the humps are drawn given the
+and T given g is 2 E_g/χ²(M). With two humps, T, g and the part c of the humps are drawn given the
 coefficients.
 
 A small ridge T/σ² could make the support inadmissible (`problem.admissibility`). Such values of g have
@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from l0anneal.problem.admissibility import PIVOT
-from l0anneal.samplers.evidence.prior import PARTS, Prior
+from l0anneal.samplers.evidence.prior import Prior
 
 __all__ = ["Hyperparameters", "SupportModel"]
 
 TINY = 1e-14  # of ‖y‖²: a residual below is a rounding error
-NOISE_STEPS = 4
+NEGLIGIBLE = 45.0  # slabs that are less probable by this many nats vanish in rounding errors
 Floats = NDArray[np.float64]
 
 
@@ -117,8 +117,7 @@ class SupportModel:
 
     def log_evidence(self) -> float:
         """Return log p(y | S) with one hump, up to a constant that is the same for all supports."""
-        most = float(self.log_law.max())
-        return most + math.log(float(np.exp(self.log_law - most).sum()))
+        return _log_sum(self.log_law)
 
     def draw(
         self, old: Hyperparameters, rng: np.random.Generator
@@ -132,9 +131,7 @@ class SupportModel:
                 noise = float(self.twice_energy[i] / rng.chisquare(self.n_samples))
         x = self._draw_coefficients(Hyperparameters(noise, g, c, signs), rng)
         if self.prior.has_humps:
-            g, c, signs = self._draw_slab(x, noise, rng)
-            if c > 0.0 and self.known is None:
-                noise = self._move_noise(Hyperparameters(noise, g, c, signs), x, rng)
+            noise, g, c, signs = self._draw_slab(x, noise, rng)
         return Hyperparameters(noise, g, c, signs), x
 
     def _draw_coefficients(self, at: Hyperparameters, rng: np.random.Generator) -> Floats:
@@ -157,50 +154,57 @@ class SupportModel:
         x, _ = dtrtrs(factor, half + z, lower=True, trans=1)
         return np.asarray(x)
 
-    def _draw_slab(
-        self, x: Floats, noise: float, rng: np.random.Generator
-    ) -> tuple[float, float, Floats]:
-        """Draw g and c given the coefficients and the noise, and then the signs."""
-        prior, size = self.prior, np.abs(x)
-        g = prior.scales[:, None] * noise
-        v, m = (1.0 - PARTS) * g, np.sqrt(PARTS * g)
-        lean = size * (m / v)[:, 1:, None]  # the first part has no humps
-        log_cosh = lean + np.log1p(np.exp(-2.0 * lean)) - math.log(2.0)
-        square = float(size @ size) + x.size * m**2
-        log_law = -0.5 * (square / v + x.size * np.log(v))
-        log_law[:, 1:] += log_cosh.sum(axis=-1)
-        log_law += prior.log_scale[:, None] + prior.log_part
-        self._exclude_inadmissible(log_law, noise / v)
-        i, j = divmod(_pick(log_law.ravel(), rng), PARTS.size)
-        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(lean[i, j - 1] if j else 0.0))
-        signs = np.where(own, 1.0, -1.0) * np.sign(x) if PARTS[j] else np.zeros(x.size)
-        return float(prior.scales[i]), float(PARTS[j]), signs
+    def _draw_slab(self, x: Floats, noise: float, rng: np.random.Generator) -> Hyperparameters:
+        """Draw g and c given the coefficients and the noise; with two humps, also the noise; then signs.
 
-    def _move_noise(self, at: Hyperparameters, x: Floats, rng: np.random.Generator) -> float:
-        """Move T by a random walk, given the coefficients and their humps.
-
-        With τ = 1/√T the density of log τ is τ^(M + K) exp(−½ a τ² + b τ), since the humps scale
-        with √T.
+        Narrow humps tie T to g, since m² = c g T. T is therefore moved with g, c and the signs summed
+        over, among all shapes of two humps. What it is proposed from is its law given the residual.
         """
-        z = self.vectors.T @ x
-        residual = max(self.total - float((2.0 * self.b - self.values * z) @ z), TINY * self.total)
-        power = self.n_samples + x.size
-        spread = (1.0 - at.c) * at.g
-        a = residual + float(x @ x) / spread
-        b = math.sqrt(at.c * at.g) * float(at.signs @ x) / spread
-        tau = 1.0 / math.sqrt(at.noise)
-        width = 2.4 / math.sqrt(2.0 * power)
+        shapes = self.prior.shapes
+        size = np.abs(x)
+        log_law = self._slab_law(size, noise)
+        i = _pick(log_law, rng)
+        if shapes.c[i] and self.known is None:
+            other = self._residual(x) / rng.chisquare(self.n_samples)
+            other_law = self._slab_law(size, other)[shapes.humps]
+            log_law = log_law[shapes.humps]
+            if math.log(rng.random()) < _log_sum(other_law) - _log_sum(log_law):
+                noise, log_law = other, other_law
+            i = shapes.humps.start + _pick(log_law, rng)
+        lean = size * (shapes.pull[i] / math.sqrt(noise))
+        own = rng.random(x.size) < 0.5 * (1.0 + np.tanh(lean))
+        signs = np.where(own, 1.0, -1.0) * np.sign(x) if shapes.c[i] else np.zeros(x.size)
+        return Hyperparameters(noise, float(shapes.g[i]), float(shapes.c[i]), signs)
 
-        def log_density(t: float) -> float:
-            return power * math.log(t) - 0.5 * a * t * t + b * t
+    def _slab_law(self, size: Floats, noise: float) -> Floats:
+        """Return the log probabilities of all shapes, given T and the sizes |x| of coefficients.
 
-        now = log_density(tau)
-        for _ in range(NOISE_STEPS):
-            other = tau * math.exp(width * rng.standard_normal())
-            then = log_density(other)
-            if math.log(rng.random()) < then - now:
-                tau, now = other, then
-        return 1.0 / tau**2
+        Both humps together have the density of the nearer one times (1 + exp(−2 |x| m/v))/2. This factor
+        lies between ½ and 1 and is computed where it can matter.
+        """
+        log_weight, ridge, pull, humps = self.prior.shapes[2:]
+        k, scaled = size.size, size / math.sqrt(noise)
+        square = ridge * (scaled @ scaled) - 2.0 * pull * scaled.sum() + k * (pull**2 / ridge)
+        log_law = log_weight + 0.5 * (k * np.log(ridge) - square)
+        least = max(log_law[: humps.start].max(initial=-np.inf), log_law.max() - k * math.log(2.0))
+        near = humps.start + np.flatnonzero(log_law[humps] > least - NEGLIGIBLE)
+        factors = np.log1p(np.exp(-2.0 * scaled * pull[near, None])) - math.log(2.0)
+        exact = log_law[near] + factors.sum(axis=1)
+        log_law[humps] = -np.inf
+        log_law[near] = exact
+        self._exclude_inadmissible(log_law, ridge)
+        return np.asarray(log_law - 0.5 * k * math.log(noise))
+
+    def _residual(self, x: Floats) -> float:
+        """Return ‖y − A_S x‖²."""
+        left = self.total - float((2.0 * self.correlation - self.gram @ x) @ x)
+        return max(left, TINY * self.total)
+
+
+def _log_sum(log_law: Floats) -> float:
+    """Return the log of the sum of exponentials; SciPy's general function takes ten times as long."""
+    most = float(log_law.max())
+    return most + math.log(float(np.exp(log_law - most).sum()))
 
 
 def _pick(log_law: Floats, rng: np.random.Generator) -> int:
