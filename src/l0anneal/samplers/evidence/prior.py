@@ -49,7 +49,7 @@ POINTS = 540, 60  # of the grid of ρ: uniform in log ρ, and uniform in ρ
 STANDS_OUT = 4.0  # g of columns that stand out among N, in units of log(1 + N)
 GRID = 10.0 ** np.arange(0.0, 12.01, 0.25)  # values of g with one hump
 FINE_GRID = 10.0 ** np.arange(0.0, 12.01, 1.0 / 32.0)  # values of g with two humps
-PARTS = np.array([0.5, 0.8, 0.95, 0.99])  # c: the part of the mean square that is the humps'
+PARTS = np.array([0.5, 0.8, 0.95, 0.99, 0.998])  # c: the part of the mean square that is the humps'
 SLABS = {"learned": 0.1, "one hump": 0.0, "two humps": 1.0}  # with the probability of two humps
 Floats = NDArray[np.float64]
 
