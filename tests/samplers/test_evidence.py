@@ -9,8 +9,9 @@ from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
+from l0anneal.samplers.evidence import posterior
 from l0anneal.samplers.evidence.chain import Model
-from l0anneal.samplers.evidence.conditional import Snapshot, moments_of
+from l0anneal.samplers.evidence.conditional import Doubtful, Snapshot, moments_among, moments_of
 from l0anneal.samplers.evidence.posterior import PosteriorChain
 from l0anneal.samplers.evidence.prior import Prior
 from l0anneal.samplers.evidence.proposal import Proposal
@@ -212,6 +213,62 @@ def test_moments_of_several_draws_together_are_those_of_each(monkeypatch, comple
     assert [i for i, snapshot in enumerate(waiting) if snapshot.inverse is None] == [*completed]
     for found, moments in zip(moments_of(chain, waiting), expected, strict=True):
         np.testing.assert_allclose(found, moments, rtol=1e-8, atol=1e-10)
+
+
+def test_moments_of_some_columns_are_those_of_a_look_at_all(monkeypatch):
+    """Some of the columns inside are among them, and some are not."""
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 90))
+    problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 1.0, 1.0] + rng.standard_normal(40))
+    model = Model(problem, None, Prior.of(problem, None))
+    chain = PosteriorChain(Run(random_state=0), model, "dense", SeedSequence(0))
+    columns = np.arange(0, 90, 2)
+    chain.look_at(Doubtful(columns, problem.unit_columns[columns]))
+    for _ in range(5):
+        chain._step()
+        snapshot = Snapshot.of(chain)
+        inside = snapshot.inside
+        assert 0 < np.isin(inside, columns).sum() < inside.size
+        p, mean, square = moments_among(chain, snapshot, chain.doubtful)
+        expected = moments_of(chain, [snapshot])[0]
+        np.testing.assert_allclose(p, expected[0][columns], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(mean, expected[1][inside], rtol=1e-8)
+        np.testing.assert_allclose(square, expected[2][inside], rtol=1e-8)
+
+
+def test_columns_are_averaged_over_the_looks_at_them(monkeypatch):
+    """Doubtful columns are looked at more often; the other averages are of fewer looks."""
+    monkeypatch.setattr(problem_module, "WHOLE_GRAM_BYTES", 0)
+    monkeypatch.setattr(posterior, "DOUBTFUL", 20)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 90))
+    problem = SparseProblem(A, A[:, :4] @ [1.0, -1.0, 0.5, 0.4] + rng.standard_normal(40))
+    kept = []
+    monkeypatch.setattr(posterior.Posterior, "propose_doubtful", _kept(kept))
+    result = evidence_anneal(problem, n_draws=4000, random_state=0)
+    chain = kept[0].chains[0]
+    looks = chain.rounds[-1].looks
+    doubtful = np.isin(np.arange(90), chain.doubtful.columns)
+    assert doubtful.sum() == 20
+    assert np.ptp(looks[doubtful]) == np.ptp(looks[~doubtful]) == 0.0
+    assert looks[doubtful][0] == 2000 // posterior.DOUBTFUL_DRAWS
+    assert looks[doubtful][0] > 5 * looks[~doubtful][0]
+    monkeypatch.undo()
+    expected = evidence_anneal(SparseProblem(A, problem.y), n_draws=4000, random_state=1)
+    error = result.inclusion_probability - expected.inclusion_probability
+    assert np.abs(error[doubtful]).max() < 0.05
+    assert np.abs(error[~doubtful]).max() < 0.05
+
+
+def _kept(kept):
+    original = posterior.Posterior.propose_doubtful
+
+    def propose_doubtful(self):
+        kept.append(self)
+        original(self)
+
+    return propose_doubtful
 
 
 def test_the_burn_in_among_many_columns_proposes_those_that_are_missing():

@@ -86,6 +86,9 @@ class Tableau(NamedTuple):
     r: NDArray[np.float64]
     gamma: NDArray[np.float64]
     work: NDArray[np.float64]  # scratch rows of length K
+    inner: NDArray[np.float64]  # G_SS by slot, where ``known`` has all columns of the support
+    known: NDArray[np.int64]  # slot → the column for which ``inner`` was filled
+    place: NDArray[np.int64]  # column → the column of a stale W that has its row of G, or −1
     used: NDArray[np.int64]  # the value of counts[CLOCK] when each row of ``gram`` was last used
     counts: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -126,6 +129,9 @@ def empty_tableau(
         r=b.copy(),
         gamma=diag.copy(),
         work=aligned_rows(9, capacity),
+        inner=np.zeros((capacity, capacity)),
+        known=np.full(capacity, -1, dtype=np.int64),
+        place=np.full(n, -1, dtype=np.int64),
         used=np.zeros(gram.shape[0], dtype=np.int64),
         counts=np.zeros(5, dtype=np.int64),
         values=np.zeros(4),
@@ -141,7 +147,9 @@ def grown_tableau(t: Tableau, capacity: int) -> Tableau:
     inside[:old], x[:old] = t.inside, t.x
     U[:old, : t.U.shape[1]], W[:, : t.W.shape[1]] = t.U, t.W
     work = aligned_rows(t.work.shape[0], capacity)
-    return t._replace(inside=inside, U=U, x=x, W=W, work=work)
+    inner, known = np.zeros((capacity, capacity)), np.full(capacity, -1, dtype=np.int64)
+    inner[:old, :old], known[:old] = t.inner, t.known
+    return t._replace(inside=inside, U=U, x=x, W=W, work=work, inner=inner, known=known)
 
 
 # the type of all tableaus, for functions that are compiled separately
@@ -170,14 +178,17 @@ def copy_row(source, target):
 
 @allocating
 def support_gram(t):
-    """Return G_SS, from the rows of G if all of them are held, else from the columns."""
+    """Return G_SS as far as it is known, else from rows of G if all are held, else from the columns."""
     n_inside = t.counts[SIZE]
-    there = True
+    known = there = True
     for m in range(n_inside):
+        known = known and t.known[m] == t.inside[m]
         there = there and t.row_of[t.inside[m]] >= 0
     G = np.empty((n_inside, n_inside))
     for m in range(n_inside):
-        if there:
+        if known:
+            copy_row(t.inner[m, :n_inside], G[m])
+        elif there:
             row = t.gram[t.row_of[t.inside[m]]]
             for n in range(n_inside):
                 G[m, n] = row[t.inside[n]]

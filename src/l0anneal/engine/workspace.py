@@ -126,6 +126,8 @@ class Workspace:
         """Return the Gram matrix of the unit-norm columns of the support, by slot, without ridge."""
         t, columns = self.tableau, self.inside_columns
         rows = t.row_of[columns]
+        if np.array_equal(t.known[: self.size], columns):
+            return t.inner[: self.size, : self.size].copy()
         if self.problem.gram_is_whole or np.any(rows < 0):
             return self.problem.gram_of(columns)
         return np.asarray(t.gram[rows[:, None], columns])
@@ -324,13 +326,14 @@ class Workspace:
             hold_row(self.tableau, j, self.problem.gram_row(j))
 
     def bring_support(self, among: NDArray[np.int64] | None = None) -> None:
-        """Make the rows of the support available, computing all that are missing at once.
-
-        ``among`` restricts this to some columns.
-        """
+        """Make the rows of the support available, or of those of its columns that are ``among`` some."""
         columns = self.inside_columns
         if among is not None:
             columns = columns[np.isin(columns, among)]
+        self.hold_rows(columns)
+
+    def hold_rows(self, columns: NDArray[np.int64]) -> None:
+        """Make the rows of some columns available, computing all that are missing at once."""
         missing = columns[self.tableau.row_of[columns] < 0]
         for cut, rows in fresh_rows(self.problem, missing, self.pause):
             for j, row in zip(missing[cut].tolist(), rows):

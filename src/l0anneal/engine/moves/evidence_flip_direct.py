@@ -25,7 +25,6 @@ from l0anneal.engine.moves.evidence_flip import (
     relocate,
     swap_odds,
 )
-from l0anneal.engine.moves.pair_flip_direct import cross
 from l0anneal.engine.moves.protocol import (
     ACCEPTED,
     DONE,
@@ -36,6 +35,7 @@ from l0anneal.engine.moves.protocol import (
     SLOT,
     direct,
 )
+from l0anneal.engine.near_gram import cross_near, know_last, know_slot, open_near
 from l0anneal.engine.pivots import (
     add_inverse,
     prepare_swap,
@@ -53,7 +53,6 @@ from l0anneal.engine.tableau import (
     MOVES,
     SINGULARITY,
     SIZE,
-    STALE,
     careful_swap,
     is_near_singular,
     measure_leaving,
@@ -69,9 +68,7 @@ ROW = -2  # the outcome of a proposal that waits for a row of the Gram matrix
 @inner
 def _leaving_fault(t, k, u):
     """Return the fault of removing slot k: the energy error from errors in row k of the inverse."""
-    h = t.work[3, : u.size]
-    cross(t, t.inside[k], h)
-    return measure_leaving(t, k, u, h)
+    return measure_leaving(t, k, u, t.inner[k, : u.size])
 
 
 @inner
@@ -88,7 +85,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     n_inside = t.counts[SIZE]
     j, i = t.outside[p], t.inside[k]
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
-    cross(t, j, g)
+    cross_near(t, j, g)
     multiply(t.U, g, v)
     freed = 1.0 / t.U[k, k]
     w = v[k]
@@ -127,6 +124,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     t.values[SINGULARITY] = singularity
     t.inside[k] = j
     t.outside[p] = i
+    know_slot(t, k, j, g)
     return 1
 
 
@@ -139,7 +137,7 @@ def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, 
     if log_odds == -np.inf:
         return 0
     g, v = t.work[0, :n_inside], t.work[2, :n_inside]
-    cross(t, j, g)
+    cross_near(t, j, g)
     multiply(t.U, g, v)
     gamma = t.diag[j] - dot(g, v)
     if gamma <= PIVOT * t.diag[j]:
@@ -160,6 +158,7 @@ def _join(t, state, p, mu, base, half, log_ridge, size_odds, column_odds, pull, 
     t.values[ENERGY] -= 0.5 * r * r * inverse
     t.values[SINGULARITY] = singularity
     add_inverse(t, j, v, inverse, r)
+    know_slot(t, n_inside, j, g)
     t.outside[p] = t.outside[t.b.size - n_inside - 1]
     return 1
 
@@ -181,6 +180,7 @@ def _leave(t, k, mu, base, half, log_ridge, size_odds, column_odds, pull, signs,
     i = t.inside[k]
     leave(t, i, pull, signs)
     remove_inverse(t, k, u, 1.0 / u[k])
+    know_last(t, k)
     t.outside[t.b.size - t.counts[SIZE] - 1] = i
     return 1
 
@@ -212,7 +212,7 @@ def evidence_flip_direct(
     columns are not in memory.
     """
     flips = largest > 0
-    t.counts[STALE] = 1
+    open_near(t)
     locate(t, where)
     while tally[PROPOSED] < stop:
         n_inside = t.counts[SIZE]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from l0anneal.engine.moves.evidence_flip import evidence_flip
 from l0anneal.engine.moves.evidence_flip_direct import evidence_flip_direct
+from l0anneal.engine.near_gram import lay_out
 from l0anneal.engine.rng import stream
 from l0anneal.engine.sweep import Sweeps
 from l0anneal.problem.sparse_problem import SparseProblem
@@ -76,6 +77,7 @@ class EvidenceChain:
         self.signs = np.zeros(model.problem.n_columns)
         self.held = (math.nan, math.nan)  # the ridge and the hump that the tableau has now
         self.acceptance = 1.0
+        self.before = np.zeros(0, dtype=np.int64)  # the columns inside when the last sweeps began
         self.budget = run.budget()
 
     @property
@@ -139,7 +141,11 @@ class EvidenceChain:
         """Return sweeps at the present temperature and slab, ready to be run."""
         ridge, pull = self.hold()
         w = self.workspace
-        kernel = evidence_flip_direct if self._prefers_direct() else evidence_flip
+        kernel = evidence_flip
+        if self._prefers_direct():
+            kernel = evidence_flip_direct
+            lay_out(w.tableau, self.before)
+            self.before = w.inside_columns.copy()
         noise = (1.0 / self.temperature, self.problem.unit_signal, self.half)
         law = (*noise, math.log(ridge), self._odds_by_size(), self.column_odds)
         return Sweeps(

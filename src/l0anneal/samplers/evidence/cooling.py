@@ -26,6 +26,7 @@ EXACT = 2e-12  # part of the signal that an exact representation may leave
 CROWDED = 0.25  # with more columns than this fraction of M, the noise level may be spurious
 LOSS = 10.0  # loss of log evidence at which T counts as below the noise level
 MEMORY = 0.3  # weight of the newest temperature in the smoothed residual variance
+CONVERGED = 0.03  # deviation of the residual variance from T at which the chain has settled
 SETTLED = 0.5  # while the residual variance is below this fraction of T, cooling may be fast
 
 
@@ -191,7 +192,7 @@ class CoolingChain(EvidenceChain):
         """Let T and the hyperparameters converge, then compute the evidence."""
         self.stage = self.stage.replace("cooling", "settling")
         self.workspace.bring_support()
-        for _ in range(10):
+        for i in range(10):
             if not self.budget.more():
                 break
             moments = self.advance(n_sweeps)
@@ -205,6 +206,8 @@ class CoolingChain(EvidenceChain):
             )
             if self.known is None:
                 self.temperature *= min(2.0, max(0.5, ratio))
+            if i >= 2 and abs(ratio - 1.0) < CONVERGED:
+                break
         self.budget = self.run.budget()
         self.mean_size = float(np.mean(moments.sizes))
         self.crowded = self.mean_size > CROWDED * self.problem.n_samples

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +22,25 @@ from numpy.typing import NDArray
 from l0anneal._util.blas import one_blas_thread
 from l0anneal.samplers.autocorrelation import autocorrelation_time
 from l0anneal.samplers.evidence.chain import EvidenceChain, Model
-from l0anneal.samplers.evidence.conditional import Moments, Snapshot, moments_of, rows_needed
+from l0anneal.samplers.evidence.conditional import (
+    Doubtful,
+    Snapshot,
+    moments_among,
+    moments_of,
+    rows_needed,
+)
 from l0anneal.samplers.evidence.cooling import CROWDED, CoolingChain
 from l0anneal.samplers.evidence.draws import WEIGHTY
 from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.slab import Hyperparameters
+from l0anneal.samplers.evidence.sums import Draw, Sums
 from l0anneal.samplers.run import Budget, Run, RunStopped
 
 __all__ = ["AGREE", "Draw", "Posterior", "PosteriorChain"]
 
 BURN_IN = 40  # steps of a chain that are not counted
 PROPOSALS = 800  # between two draws of the hyperparameters
+FEWEST = 200  # where these are what is slow
 UNIFORM = 0.25  # of the proposals; the others are columns that are in doubt
 SLOW = 0.3  # effective draws per draw below which a chain makes more steps between two draws
 ROUND = 100  # draws of each chain between two looks at the error
@@ -44,47 +51,10 @@ FEW_ROUNDS = 2  # after which chains that cannot agree are given up
 MOST_STEPS = 8
 AGREE = 0.15  # largest difference between two chains in the probability of a column
 UNCERTAIN = 16  # columns whose autocorrelation is measured
+DOUBTFUL = 512  # columns that are looked at more often, where a look at all columns is expensive
+DOUBTFUL_DRAWS = 4  # draws for each look at them
+LOOKS = 12  # looks, of which one is at all columns
 Floats = NDArray[np.float64]
-
-
-@dataclass
-class Draw:
-    """One draw from the posterior, in the engine's units."""
-
-    columns: NDArray[np.int64]
-    x: Floats
-    noise: float
-    g: float
-    c: float
-    log_joint: float
-
-
-@dataclass
-class _Sums:
-    """The draws of one round, and sums of conditional moments at some or all of them."""
-
-    n: int
-    probability: Floats
-    first: Floats
-    second: Floats
-    draws: list[Draw] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, n_columns: int) -> _Sums:
-        return cls(0, *np.zeros((3, n_columns)))
-
-    def count(self, snapshot: Snapshot, moments: Moments) -> None:
-        """Add the conditional probability of each column, and the moments of coefficients.
-
-        Coefficients are averaged given the whole support and not, as probabilities, over each column's
-        presence given the others: those of columns that stand in for each other must add up.
-        """
-        p, mean, square = moments
-        inside = snapshot.inside
-        self.n += 1
-        self.probability += p
-        self.first[inside] += mean[inside]
-        self.second[inside] += square[inside]
 
 
 def mostly(weights: Floats) -> Proposal:
@@ -105,11 +75,13 @@ class PosteriorChain(EvidenceChain):
         flips, hyper, order = seeds.spawn(3)
         super().__init__(run, model, flips)
         self.rng = np.random.default_rng(hyper)
-        self.rounds = [_Sums.empty(self.problem.n_columns)]
+        self.rounds = [Sums.empty(self.problem.n_columns)]
         self.waiting: list[Snapshot] = []  # whose moments will be computed together
         self.steps_per_draw = 1
+        self.n_proposals = PROPOSALS  # of a step
         # Without the whole Gram matrix, the moments of all columns cost more than a draw.
-        self.draws_per_moment = 1 if self.problem.gram_is_whole else 8
+        self.draws_per_look = 1 if self.problem.gram_is_whole else 8
+        self.doubtful: Doubtful | None = None  # columns that are looked at more often than all
         self.settled = False  # whether the steps of the burn-in have been forgotten
         self.first_probability: Floats | None = None  # inclusion probabilities of the burn-in
         self.hyper = Hyperparameters(model.known or model.mean_square, 1.0, 0.0, np.zeros(0))
@@ -119,6 +91,7 @@ class PosteriorChain(EvidenceChain):
             np.flatnonzero(np.isfinite(self.column_odds))
         )
         if isinstance(start, CoolingChain):
+            self.workspace.hold_rows(start.workspace.support)
             for j in start.workspace.support:  # groups enter by their own moves
                 room = self.n_inside < max(self.largest, model.size or 0)
                 if room and np.isfinite(self.column_odds[j]):
@@ -148,13 +121,13 @@ class PosteriorChain(EvidenceChain):
                 if not budget.more():
                     break
                 self.rounds[-1].draws.append(self._step())
-                if budget.used % self.draws_per_moment == 0:
+                if budget.used % self.draws_per_look == 0:
                     self._look()
                 budget.used += 1
                 self.run.advance(1, f"drawing from the posterior, {self.n_inside} columns")
                 if budget.used == BURN_IN:
                     self.first_probability = self.average("probability")
-                    self.rounds = [_Sums.empty(self.problem.n_columns)]
+                    self.rounds = [Sums.empty(self.problem.n_columns)]
                     self.settled = True
 
     def _look(self) -> None:
@@ -166,9 +139,20 @@ class PosteriorChain(EvidenceChain):
             if self.problem.n_columns > PROPOSALS:
                 self._propose_wanted(moments[0])
             return
-        self.waiting.append(Snapshot.of(self))
-        if not self.rounds[-1].n or rows_needed(self, self.waiting):
+        snapshot, sums = Snapshot.of(self), self.rounds[-1]
+        n_looks = sums.n + len(self.waiting)
+        if self.doubtful and snapshot.inverse is not None and n_looks % LOOKS:
+            moments = moments_among(self, snapshot, self.doubtful)
+            sums.count_among(self.doubtful.columns, snapshot, moments)
+            return
+        self.waiting.append(snapshot)
+        if not sums.n or rows_needed(self, self.waiting):
             self.count_waiting()
+
+    def look_at(self, doubtful: Doubtful | None) -> None:
+        """Look at these columns more often than at all of them."""
+        self.doubtful = doubtful
+        self.draws_per_look = self.draws_per_look if doubtful is None else DOUBTFUL_DRAWS
 
     def _propose_wanted(self, p: Floats) -> None:
         """Propose mostly columns that are likely to flip, given each one's probability now.
@@ -181,7 +165,9 @@ class PosteriorChain(EvidenceChain):
         self.proposal = mostly(wanted)
 
     def _step(self) -> Draw:
-        length = PROPOSALS if self.settled else max(PROPOSALS, self.problem.n_columns // 8)
+        length = self.n_proposals
+        if not self.settled:
+            length = max(length, self.problem.n_columns // 8)
         for _ in range(self.steps_per_draw):
             sweeps = self._sweeps(1, length)
             sweeps.all()
@@ -220,7 +206,7 @@ class PosteriorChain(EvidenceChain):
     # ------------------------------------------------------------ averages
 
     @property
-    def kept(self) -> list[_Sums]:
+    def kept(self) -> list[Sums]:
         """The rounds that are counted: the first ones may not have forgotten the start."""
         return [sums for sums in self.rounds[len(self.rounds) // 4 :] if sums.n]
 
@@ -232,7 +218,8 @@ class PosteriorChain(EvidenceChain):
     def average(self, name: str) -> Floats:
         """Return the mean of "probability", "first" or "second" over the draws."""
         total: Floats = sum(getattr(sums, name) for sums in self.kept)
-        return total / max(1, sum(sums.n for sums in self.kept))
+        count = "looks" if name == "probability" else "n"
+        return total / np.maximum(1, sum(getattr(sums, count) for sums in self.kept))
 
     @property
     def mean_size(self) -> float:
@@ -252,13 +239,16 @@ class PosteriorChain(EvidenceChain):
         entropy = -float(np.sum(p * np.log(p) + (1.0 - p) * np.log1p(-p)))
         return float(np.mean(logs)) + entropy if logs.size else -math.inf
 
-    def effective_size(self, columns: NDArray[np.int64]) -> float:
-        """Return the effective number of draws: the least of size, noise, and given columns."""
+    def effective_size(self, columns: NDArray[np.int64], overall: bool = True) -> float:
+        """Return the effective number of draws: the least of size, noise, and given columns.
+
+        Without ``overall``, only the columns count.
+        """
         draws = self.draws
         if len(draws) < 4:
             return 0.0
-        series = [np.array([float(d.columns.size) for d in draws])]
-        if self.model.known is None:
+        series = [np.array([float(d.columns.size) for d in draws])] if overall else []
+        if self.model.known is None and overall:
             series.append(np.log([d.noise for d in draws]))
         position = {int(j): i for i, j in enumerate(columns)}
         inside = np.zeros((columns.size, len(draws)))
@@ -267,7 +257,7 @@ class PosteriorChain(EvidenceChain):
                 if (at := position.get(int(j))) is not None:
                     inside[at, i] = 1.0
         times = [autocorrelation_time(s) for s in [*series, *inside]]
-        return len(draws) / max(1.0, max(times))
+        return len(draws) / max([1.0, *times])
 
 
 class Posterior:
@@ -328,15 +318,18 @@ class Posterior:
             return
         for i in range(MOST_ROUNDS):
             for chain in new if i else ():
-                chain.rounds.append(_Sums.empty(self.model.problem.n_columns))
+                chain.rounds.append(Sums.empty(self.model.problem.n_columns))
             self._share(pairs, ROUND, turn)
             size = self.effective_size
             enough = size >= ENOUGH or (i + 1 >= FEW_ROUNDS and self.hopeless)
             if (enough and replay is None) or not any(budget.more() for budget in budgets):
                 break
-            if size < SLOW * sum(len(chain.draws) for chain in self.chains):
+            slow = SLOW * sum(len(chain.draws) for chain in self.chains)
+            if size < slow:
+                hyper = self._effective_size(overall=False) >= slow  # whether columns are not slow
                 for chain in new:
                     chain.steps_per_draw = min(2 * chain.steps_per_draw, MOST_STEPS)
+                    chain.n_proposals = max(chain.n_proposals // (1 + hyper), FEWEST)
 
     def _share(self, pairs: list[tuple[PosteriorChain, Budget]], n_steps: int, turn: int) -> None:
         """Let each chain make steps, ``turn`` at a time."""
@@ -358,9 +351,15 @@ class Posterior:
         known = [c.first_probability for c in self.chains if c.first_probability is not None]
         if known:
             p = np.mean(known, axis=0)
-            law = mostly(p * (1.0 - p))
+            doubt = p * (1.0 - p)
+            law = mostly(doubt)
+            problem, doubtful = self.model.problem, None
+            if not problem.gram_is_whole and problem.holds_unit_columns:
+                columns = np.sort(np.argsort(-doubt, kind="stable")[:DOUBTFUL])
+                doubtful = Doubtful(columns, problem.unit_columns[columns])
             for chain in self.chains:
                 chain.proposal = law._replace(where=np.zeros(p.size, dtype=np.int64))
+                chain.look_at(doubtful)
 
     # ------------------------------------------------------------ all chains together
 
@@ -415,13 +414,16 @@ class Posterior:
     @property
     def effective_size(self) -> float:
         """The effective number of draws of all chains, weighed."""
+        return self._effective_size(overall=True)
+
+    def _effective_size(self, overall: bool) -> float:
         counted, weights = self.counted, self.weights
         if not counted:
             return 0.0
         p = weights @ self.probability
         order = np.argsort(-p * (1.0 - p), kind="stable")[:UNCERTAIN]
         uncertain = order[(p[order] > 0.02) & (p[order] < 0.98)]
-        sizes = np.array([chain.effective_size(uncertain) for chain in counted])
+        sizes = np.array([chain.effective_size(uncertain, overall) for chain in counted])
         if np.any((sizes == 0) & (weights > WEIGHTY)):
             return 0.0
         return float(1.0 / np.sum(weights**2 / np.maximum(sizes, 1e-9)))
