@@ -5,6 +5,7 @@ import pytest
 from numba import njit
 from sklearn.linear_model import orthogonal_mp_gram
 
+from helpers.kernels import from_python
 from helpers.reference import off_span, qr_energy
 from l0anneal.engine.coding import OMP, PURSUIT, encode
 from l0anneal.engine.coding_pursuit import BY_CORRELATION, BY_ENERGY, pursue, solve_pursuit
@@ -42,7 +43,7 @@ def started(D, y, k, rule=BY_CORRELATION):
     """Return a dictionary and a tableau after the pursuit of a signal."""
     d = coding_dictionary(D)
     t = empty_code_tableau(d, k)
-    correlate(d, y, t.b)
+    from_python(correlate)(d, y, t.b)
     assert pursue(d, t, k, -np.inf, rule)
     return d, t
 
@@ -94,7 +95,7 @@ def test_products_with_all_atoms(n_features):
     D, y = rng.standard_normal((21, n_features)), rng.standard_normal(n_features)
     d = coding_dictionary(D)
     b = np.full(d.diag.size, np.nan)
-    correlate(d, y, b)
+    from_python(correlate)(d, y, b)
     np.testing.assert_allclose(b[:21], D @ y, atol=1e-13)
     assert not b[21:].any()
 
@@ -105,7 +106,7 @@ def test_rows_are_subtracted(start, stop):
     rows, factors, target = (rng.standard_normal(s) for s in ((12, 32), 9, 32))
     at = rng.permutation(12)[:9]
     expected = target - factors[start:stop] @ rows[at[start:stop]]
-    combine(target, rows, at, factors, start, stop)
+    from_python(combine)(target, rows, at, factors, start, stop)
     np.testing.assert_allclose(target, expected, atol=1e-13)
 
 
@@ -136,7 +137,7 @@ def test_the_pursuit_by_energy_is_the_greedy_one(coherence):
         d, t = started(D, y, 5, BY_ENERGY)
         assert t.inside.tolist() == greedy(D, y, 5)
         x, residual = np.zeros(5), np.zeros(9)
-        error = solve_pursuit(d, t, y, 1.0, x, residual)
+        error = from_python(solve_pursuit)(d, t, y, 1.0, x, residual)
         best = np.linalg.lstsq(D[t.inside].T, y, rcond=None)[0]
         np.testing.assert_allclose(x, best, atol=1e-11)
         assert error == pytest.approx(2 * qr_energy(D.T, y, t.inside), abs=1e-13)
@@ -166,7 +167,7 @@ def test_the_tableau_after_a_pursuit_and_after_exchanges(k):
     D, y = unit_atoms(rng, 30, 12), rng.standard_normal(12)
     y /= np.linalg.norm(y)
     d, t = started(D, y, k)
-    open_tableau(t)
+    from_python(open_tableau)(t)
     assert_is_tableau(D, y, t, 1e-10)
     made = 0
     for _ in range(20):
@@ -194,7 +195,7 @@ def test_no_exchange_makes_a_support_nearly_dependent():
     y = D[2] + 0.5 * D[4] + 0.25 * D[5]
     d = coding_dictionary(np.vstack((D, np.zeros((1, 6)))))
     t = empty_code_tableau(d, 3)
-    correlate(d, y, t.b)
+    from_python(correlate)(d, y, t.b)
     t.counts[SIZE] = 3
     t.inside[:] = 2, 4, 5
     assert renew(d, t)
@@ -213,10 +214,10 @@ def test_energies_stay_true_where_atoms_are_coherent():
     y /= np.linalg.norm(y)
     d = coding_dictionary(D)
     t, best = empty_code_tableau(d, 24), empty_code_tableau(d, 24)
-    correlate(d, y, t.b)
+    from_python(correlate)(d, y, t.b)
     best.b[:] = t.b
     pursue(d, t, 24, -np.inf, BY_CORRELATION)
-    open_tableau(t)
+    from_python(open_tableau)(t)
     singular = 0.0
     for _ in range(1000):
         exchange(d, t, rng.integers(24), rng.integers(324))
@@ -236,7 +237,7 @@ def test_a_descent_ends_where_no_exchange_gains():
     best = empty_code_tableau(d, 4)
     best.b[:] = t.b
     begun = t.values[ENERGY]
-    open_tableau(t)
+    from_python(open_tableau)(t)
     search(d, t, best, 25, 0, np.ones(4, dtype=np.uint64))
     found = energy_of(D, y, best.inside)
     assert best.values[ENERGY] == pytest.approx(found, abs=1e-12)

@@ -246,3 +246,45 @@ def test_a_separate_function_is_found_by_kernels_from_the_cache(option, tmp_path
     ]
     # called by its address, the function itself is loaded as well, besides its other signature
     assert hits == [["0", "0"], ["1", "2" if option == "with" else "1"]]
+
+
+LOADED = """
+import math, sys
+import numpy as np
+from l0anneal.engine import kernel
+if sys.argv[1] == "without":
+    kernel.has_light_cache = lambda cache: False
+
+@kernel.kernel
+def doubled(x):
+    y = np.empty(x.size)
+    for i in range(x.size):
+        y[i] = 2.0 * math.exp(x[i])
+    return y
+
+@kernel.kernel
+def trebled(x):
+    return doubled(x).sum() * 1.5
+
+assert (doubled(np.zeros(5)) == 2.0).all()
+print(sum(doubled.stats.cache_hits.values()), "numba.np.linalg" in sys.modules)
+assert trebled(np.zeros(5)) == 15.0  # compiled, after a kernel that was loaded
+"""
+
+
+@pytest.mark.parametrize("option", ["with", "without"])
+def test_a_kernel_is_loaded_without_what_a_compiler_needs(option, tmp_path):
+    """The first process compiles; the second loads one kernel and has to compile another."""
+    script = tmp_path / "script.py"
+    script.write_text(LOADED, encoding="utf-8")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run_script():
+        command = [sys.executable, script, option]
+        options = {"check": True, "capture_output": True, "text": True}
+        return subprocess.run(command, env=environment, **options).stdout.split()
+
+    assert run_script() == ["0", "True"]
+    for index in (tmp_path / "cache").rglob("*trebled*.nbi"):
+        index.unlink()
+    assert run_script() == ["1", "False" if option == "with" else "True"]

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from helpers.kernels import from_python
 from helpers.reference import admissible, enumerate_supports, qr_energy, random_problem
 from l0anneal import AnnealedSparseCoder, sparse_encode
 from l0anneal.engine import coding, coding_pursuit, coding_search, coding_state
@@ -126,13 +127,13 @@ def test_plain_pursuit_is_scikit_learns():
     d = coding_dictionary(D)
     t = empty_code_tableau(d, 5)
     support, x, residual = np.zeros(5, dtype=np.int64), np.zeros(5), np.zeros(12)
-    assert pursue_plainly(d, t, y, support, x, residual) == 5
+    assert from_python(pursue_plainly)(d, t, y, support, x, residual) == 5
     theirs = orthogonal_mp_gram(D @ D.T, D @ y, n_nonzero_coefs=5)
     code = np.zeros(30)
     code[support] = x
     np.testing.assert_allclose(code, theirs, atol=1e-12)
     # a signal within reach of two atoms needs no more
-    assert pursue_plainly(d, t, D[3], support, x, residual) == 1
+    assert from_python(pursue_plainly)(d, t, D[3], support, x, residual) == 1
 
 
 def test_a_code_depends_on_seed_and_signal_alone():
@@ -156,12 +157,12 @@ def test_streams_differ_between_signals_and_seeds():
     a, b = np.array([1.0, 2.0]), np.array([2.0, 1.0])
     key = np.array([1, 2, 3, 4], dtype=np.uint64)
     states = np.zeros((3, 4), dtype=np.uint64)
-    _seed(states[0], key, a)
-    _seed(states[1], key, b)
-    _seed(states[2], key + np.uint64(1), a)
+    from_python(_seed)(states[0], key, a)
+    from_python(_seed)(states[1], key, b)
+    from_python(_seed)(states[2], key + np.uint64(1), a)
     assert np.unique(states).size == 12
     again = np.zeros(4, dtype=np.uint64)
-    _seed(again, key, a)
+    from_python(_seed)(again, key, a)
     np.testing.assert_array_equal(again, states[0])
 
 

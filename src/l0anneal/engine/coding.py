@@ -26,6 +26,7 @@ equal supports.
 import math
 
 import numpy as np
+from numba import float64, int64, uint64
 
 from l0anneal.engine.coding_pursuit import (
     BY_CORRELATION,
@@ -36,8 +37,16 @@ from l0anneal.engine.coding_pursuit import (
     solve_pursuit,
 )
 from l0anneal.engine.coding_search import RESOLUTION, open_tableau, search
-from l0anneal.engine.coding_state import ENERGY, SIZE, correlate, refit
-from l0anneal.engine.kernel import kernel, loop
+from l0anneal.engine.coding_state import (
+    CODE_TABLEAU,
+    DICTIONARY,
+    ENERGY,
+    NUMBERS,
+    SIZE,
+    correlate,
+    refit,
+)
+from l0anneal.engine.kernel import allocating, inner, kernel, separate
 from l0anneal.engine.vectors import dot
 
 __all__ = ["OMP", "PURSUIT", "encode", "sizes_of_pursuit"]
@@ -48,7 +57,7 @@ CLEAR = 1e-9  # gains above this need no check by the refined energies
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
+@inner
 def _mix(word):
     """Mix the bits of a word: the finaliser of SplitMix64."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -56,7 +65,7 @@ def _mix(word):
     return word ^ (word >> np.uint64(31))
 
 
-@kernel
+@allocating
 def _seed(state, key, y):
     """Set ``state`` to the random stream for signal y and ``key``."""
     bits = y.view(np.uint64)
@@ -68,7 +77,7 @@ def _seed(state, key, y):
         state[i] = _mix(word) ^ key[i]
 
 
-@loop
+@separate(DICTIONARY, NUMBERS, NUMBERS, NUMBERS)
 def _begin(d, b, signal, y):
     """Write the signal of unit norm to y, and its products with the atoms to b.
 
@@ -97,7 +106,19 @@ def _begin(d, b, signal, y):
     return largest, length, reach
 
 
-@loop
+@separate(
+    DICTIONARY,
+    CODE_TABLEAU,
+    CODE_TABLEAU,
+    NUMBERS,
+    float64,
+    int64,
+    int64,
+    int64,
+    uint64[::1],
+    float64[:, ::1],
+    int64[:, ::1],
+)
 def _search_support(d, t, spare, y, reach, n_atoms, n_nonzero, n_kicks, state, rows, supports):
     """Find the support of one signal, its coefficients and its error, by pursuit and search.
 
@@ -135,7 +156,7 @@ def _search_support(d, t, spare, y, reach, n_atoms, n_nonzero, n_kicks, state, r
     return size, error
 
 
-@loop
+@inner
 def _sort(support, x):
     """Sort a support, and its coefficients with it."""
     for m in range(1, support.size):

@@ -8,8 +8,11 @@ rows.
 import math
 
 import numpy as np
+from numba import float64, int64
 
 from l0anneal.engine.coding_state import (
+    CODE_TABLEAU,
+    DICTIONARY,
     ENERGY,
     GAIN,
     OPEN,
@@ -22,7 +25,7 @@ from l0anneal.engine.coding_state import (
     refine,
     refit,
 )
-from l0anneal.engine.kernel import loop
+from l0anneal.engine.kernel import inner, separate
 from l0anneal.engine.vectors import dot, largest, position_of
 
 __all__ = ["BY_CORRELATION", "BY_ENERGY", "NOTHING", "pursue", "pursue_plainly", "solve_pursuit"]
@@ -32,7 +35,7 @@ BY_CORRELATION, BY_ENERGY = np.int64(0), np.int64(1)
 NOTHING = 1e-12  # correlations below this, of unit atoms with a unit signal, are rounding
 
 
-@loop
+@inner
 def _include(d, t, n, j):
     """Make atom j the n-th of the support; return the part of the signal that it adds."""
     row = t.L[n]
@@ -60,7 +63,7 @@ def _include(d, t, n, j):
     return z
 
 
-@loop
+@separate(DICTIONARY, CODE_TABLEAU, int64, float64, int64)
 def pursue(d, t, n_nonzero, enough, rule):
     """Choose atoms one by one, up to a number of them or down to an energy.
 
@@ -105,7 +108,7 @@ def pursue(d, t, n_nonzero, enough, rule):
     return straight
 
 
-@loop
+@inner
 def solve_pursuit(d, t, y, scale, x, residual):
     """Compute the coefficients of the support that `pursue` left; return the squared error.
 
@@ -123,7 +126,7 @@ def solve_pursuit(d, t, y, scale, x, residual):
     return refine(d, y, support, t.L, x, t.short[STEP], residual, n_steps)
 
 
-@loop
+@inner
 def pursue_plainly(d, t, y, support, x, residual):
     """Run orthogonal matching pursuit with any atom that is independent in floating point.
 

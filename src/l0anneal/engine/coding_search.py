@@ -12,8 +12,11 @@ of the changes, the tableau is recomputed and the descent goes on.
 """
 
 import numpy as np
+from numba import int64, uint64
 
 from l0anneal.engine.coding_state import (
+    CODE_TABLEAU,
+    DICTIONARY,
     ENERGY,
     ENTERING,
     FAULT,
@@ -29,7 +32,7 @@ from l0anneal.engine.coding_state import (
     combine,
     factorise,
 )
-from l0anneal.engine.kernel import inlined, loop
+from l0anneal.engine.kernel import inlined, inner, separate
 from l0anneal.engine.rng import below
 from l0anneal.engine.vectors import dot, largest, position_of
 from l0anneal.problem.admissibility import PIVOT
@@ -80,7 +83,7 @@ def _invert_factor(L, inverse, U, n):
                 U_m[j] += factor * row[j]
 
 
-@loop
+@inner
 def open_tableau(t):
     """Change what a pursuit left in ``t`` into the tableau of its support."""
     n = t.counts[SIZE]
@@ -115,7 +118,7 @@ def _energy(d, t):
     return energy
 
 
-@loop
+@separate(DICTIONARY, CODE_TABLEAU)
 def renew(d, t):
     """Recompute the tableau of the present support; return False if that is singular."""
     n = t.counts[SIZE]
@@ -226,7 +229,7 @@ def _change_inverse(t, k, gamma_j, r_j, freed):
     t.x[k] = r_j * scale
 
 
-@loop
+@separate(DICTIONARY, CODE_TABLEAU, int64, int64)
 def exchange(d, t, k, j):
     """Let atom j take slot k; return False, and change no support, if the new one is not admissible."""
     n = t.counts[SIZE]
@@ -259,7 +262,7 @@ def exchange(d, t, k, j):
     return True
 
 
-@loop
+@inner
 def _gains(d, t, k):
     """Write what each atom would gain in slot k, r'²/γ', to row `GAIN`; return the largest gain."""
     W_k, gamma, r, floor, gain = t.W[k], t.gamma, t.r, d.floor, t.long[GAIN]
@@ -273,7 +276,7 @@ def _gains(d, t, k):
     return largest(gain, 0.0)
 
 
-@loop
+@separate(DICTIONARY, CODE_TABLEAU, int64)
 def _descend(d, t, first):
     """Give each slot in turn its best atom, starting at slot ``first``, until no slot gains.
 
@@ -306,7 +309,7 @@ def _descend(d, t, first):
     return renew(d, t)
 
 
-@loop
+@inner
 def _kick(d, t, n_atoms, state):
     """Exchange random pairs, with atoms that are not nearly dependent where there are such."""
     n = t.counts[SIZE]
@@ -325,7 +328,7 @@ def _kick(d, t, n_atoms, state):
         exchange(d, t, k, j)
 
 
-@loop
+@inner
 def _copy(source, target):
     """Copy the support of a tableau, and what depends on it, into another for the same signal."""
     n = source.counts[SIZE]
@@ -347,7 +350,7 @@ def _copy(source, target):
         target.values[i] = source.values[i]
 
 
-@loop
+@separate(DICTIONARY, CODE_TABLEAU, CODE_TABLEAU, int64, int64, uint64[::1])
 def search(d, t, best, n_atoms, n_kicks, state):
     """Descend, then kick and descend ``n_kicks`` times.
 

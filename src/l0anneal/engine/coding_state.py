@@ -16,9 +16,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64, typeof
 from numpy.typing import NDArray
 
-from l0anneal.engine.kernel import inlined, loop
+from l0anneal.engine.kernel import inlined, inner, separate
 from l0anneal.engine.vectors import dot
 from l0anneal.problem.admissibility import PIVOT
 
@@ -110,10 +111,16 @@ def empty_code_tableau(dictionary: CodingDictionary, capacity: int) -> CodeTable
     )
 
 
+# the types of all dictionaries and tableaus, and of vectors, for functions that are compiled separately
+DICTIONARY = typeof(coding_dictionary(np.ones((1, 1))))
+CODE_TABLEAU = typeof(empty_code_tableau(coding_dictionary(np.ones((1, 1))), 1))
+NUMBERS, COLUMNS = float64[::1], int64[::1]
+
+
 # ---------------------------------------------------------------- loops along contiguous rows
 
 
-@loop
+@inner
 def correlate(d, y, b):
     """Write the products of all atoms with a signal to b."""
     n_features = y.size
@@ -137,7 +144,7 @@ def correlate(d, y, b):
         m += 1
 
 
-@loop
+@inner
 def combine(target, rows, at, factors, start, stop):
     """Subtract from ``target`` the rows at[m], m = start, ..., stop − 1, each times factors[m]."""
     m = start
@@ -157,7 +164,7 @@ def combine(target, rows, at, factors, start, stop):
 # ---------------------------------------------------------------- least squares on a support
 
 
-@loop
+@inner
 def factorise(d, support, L):
     """Compute L with G_SS = L Lᵀ; return its smallest squared pivot, 0 if the atoms are dependent."""
     least = 1.0
@@ -194,7 +201,7 @@ def leave_residual(d, y, support, x, residual):
             residual[m] -= x_i * atom[m]
 
 
-@loop
+@inner
 def refine(d, y, support, L, x, step, residual, n_steps):
     """Add ``n_steps`` least-squares solutions for the residual so far to x; return ‖y − A_S x‖²."""
     n = support.size
@@ -208,7 +215,7 @@ def refine(d, y, support, L, x, step, residual, n_steps):
     return dot(residual, residual)
 
 
-@loop
+@separate(DICTIONARY, CODE_TABLEAU, NUMBERS, COLUMNS, NUMBERS, NUMBERS)
 def refit(d, t, y, support, x, residual):
     """Solve least squares on ``support`` into x; return ‖y − A_S x‖², infinite for dependent atoms.
 

@@ -10,6 +10,7 @@ once, and called by their address.
 import copy
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ import numba
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 
 from l0anneal.problem import admissibility
 
 __all__ = [
     "allocating",
     "digest",
+    "has_light_cache",
     "has_nrt_option",
     "has_user_functions",
     "inlined",
@@ -60,6 +63,13 @@ def has_nrt_option() -> bool:
 def has_user_functions(context: Any) -> bool:
     """Whether this version of Numba lets one say how kernels call a compiled function."""
     return all(hasattr(context, f"{verb}_user_function") for verb in ("insert", "remove"))
+
+
+def has_light_cache(cache: Any) -> bool:
+    """Whether this version of Numba lets one load a kernel without all that a compiler needs."""
+    return all(
+        hasattr(cache, f"_{name}") for name in ("guard_against_spurious_io_errors", "load_overload")
+    )
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -160,6 +170,17 @@ def _called(function: Callable[..., Any], seen: set[Any]) -> Iterator[Any]:
             yield from _called(other.py_func, seen)
 
 
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """Load a kernel from the cache without what only a compiler needs.
+
+    Numba would import everything that a kernel might call, which takes a quarter of a second in each
+    process. Compiled code needs Numba's runtime only; Numba imports the rest when it compiles a kernel.
+    """
+    rtsys.initialize(context)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(signature, context)
+
+
 def _refuse(*arguments: Any, **named: Any) -> None:
     raise TypeError(
         "this function was compiled for calls from kernels only (see engine.kernel.inner)"
@@ -178,6 +199,8 @@ def _compile(
     if "no_cpython_wrapper" in options:
         dispatcher._insert = lambda *_: None  # else Python would find it, and crash
         dispatcher._compile_for_args = _refuse
+    if has_light_cache(dispatcher._cache):
+        dispatcher._cache.load_overload = partial(_load, dispatcher._cache)
     compile_or_load = dispatcher.compile
 
     def compile_after_callees(signature: Any) -> Any:

@@ -6,8 +6,9 @@ the number of replicas.
 """
 
 import numpy as np
+from numba import boolean, int64
 
-from l0anneal.engine.kernel import inner, kernel
+from l0anneal.engine.kernel import inner, kernel, separate
 from l0anneal.engine.moves.pair_flip import pair_flip
 from l0anneal.engine.moves.pair_flip_direct import pair_flip_direct
 from l0anneal.engine.moves.protocol import (
@@ -22,7 +23,7 @@ from l0anneal.engine.moves.protocol import (
 )
 from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.rng import below
-from l0anneal.engine.tableau import ENERGY, SIZE, STALE, copy_row
+from l0anneal.engine.tableau import ENERGY, SIZE, STALE, TABLEAU, copy_row
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["draw", "settle", "walk"]
@@ -41,7 +42,7 @@ def _copy_sorted(columns, target):
         target[n] = columns[m]
 
 
-@kernel
+@separate(TABLEAU, int64[::1], boolean)
 def settle(t, support, direct):
     """Make ``t`` the tableau of a sorted support; return an outcome.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.coding import OMP, PURSUIT, encode, sizes_of_pursuit
+from l0anneal.engine.coding_search import search
 from l0anneal.engine.coding_state import (
     CodeTableau,
     CodingDictionary,
@@ -271,7 +272,12 @@ def warm_up_coding() -> None:
 
 
 def _steps() -> list[Callable[[], object]]:
-    return [_encode_one, _pursue_one]
+    return [_search_nothing, _encode_one, _pursue_one]
+
+
+def _search_nothing() -> None:
+    atoms, key = Atoms.of(np.eye(4, 3) + 0.5), stream(np.random.SeedSequence(0))
+    search(atoms.prepared, atoms.tableau(2), atoms.tableau(2), 4, 0, key)
 
 
 def _encode_one() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
@@ -101,8 +100,14 @@ def _read_text(path: Path, header: bool | None) -> NamedMatrix:
     return NamedMatrix(np.column_stack(columns), names)
 
 
+def _read_mtx(path: Path) -> Any:
+    from scipy.io import mmread  # here, because it takes long to import
+
+    return mmread(path)
+
+
 _READERS = {
     ".npy": lambda path: np.load(path, mmap_mode="r", allow_pickle=False),
     ".npz": _read_npz,
-    ".mtx": lambda path: scipy.io.mmread(path),
+    ".mtx": _read_mtx,
 }

@@ -1,13 +1,14 @@
 """Descent, the zero-temperature limit: exchange columns while any exchange lowers the energy."""
 
 import numpy as np
+from numba import int64
 
-from l0anneal.engine.kernel import inner, loop
+from l0anneal.engine.kernel import inner, separate
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR
 from l0anneal.engine.moves.row import quick_row, slot_terms
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
-from l0anneal.engine.tableau import SIZE, delta_swap
+from l0anneal.engine.tableau import SIZE, TABLEAU, delta_swap
 
 __all__ = ["RESOLUTION", "descend"]
 
@@ -30,7 +31,7 @@ def _steepest(t, freed, lost, delta, n_outside):
     return chosen
 
 
-@loop
+@separate(TABLEAU, int64, int64[::1])
 def descend(t, stop, tally):
     """Descend to a swap-local minimum, where no exchange of one column lowers the energy.
 

@@ -2,8 +2,8 @@
 
 import math
 
-from l0anneal.engine.kernel import loop
-from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SINGULAR, SLOT
+from l0anneal.engine.kernel import separate
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, MOVE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below, uniform
@@ -12,7 +12,7 @@ from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap
 __all__ = ["pair_flip"]
 
 
-@loop
+@separate(*MOVE)
 def pair_flip(t, state, mu, stop, energies, tally):
     """Run Algorithm 1 of the paper (with min where it has max): Metropolis at inverse temperature mu.
 

@@ -8,8 +8,8 @@ Proposals, energies and law are those of `pair_flip`; `kernel_choice` tells whic
 
 import math
 
-from l0anneal.engine.kernel import inner, loop
-from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PROPOSED, SINGULAR, direct
+from l0anneal.engine.kernel import inner, separate
+from l0anneal.engine.moves.protocol import ACCEPTED, DONE, MOVE, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import prepare_swap, swap_inverse
 from l0anneal.engine.refresh import refresh_due, refresh_inverse
 from l0anneal.engine.rng import below, uniform
@@ -49,7 +49,7 @@ def cross(t, j, g):
 
 
 @direct
-@loop
+@separate(*MOVE)
 def pair_flip_direct(t, state, mu, stop, energies, tally):
     """Run Algorithm 1 of the paper; arguments and return value are those of `pair_flip`.
 

@@ -8,12 +8,16 @@ are named below.
 from typing import Any
 
 import numpy as np
+from numba import float64, int64, uint64
 from numpy.typing import NDArray
+
+from l0anneal.engine.tableau import TABLEAU
 
 __all__ = [
     "ACCEPTED",
     "DONE",
     "FULL",
+    "MOVE",
     "OUTSIDE",
     "PAIRS",
     "PAUSED",
@@ -25,6 +29,9 @@ __all__ = [
     "is_direct",
     "new_tally",
 ]
+
+# the types of the arguments of a move, for moves that are compiled separately
+MOVE = (TABLEAU, uint64[::1], float64, int64, float64[::1], int64[::1])
 
 # outcomes
 DONE = -1
