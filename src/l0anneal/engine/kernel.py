@@ -173,7 +173,7 @@ def _called(function: Callable[..., Any], seen: set[Any]) -> Iterator[Any]:
 def _load(cache: Any, signature: Any, context: Any) -> Any:
     """Load a kernel from the cache without what only a compiler needs.
 
-    Numba would import everything that a kernel might call, which takes a quarter of a second in each
+    Numba would import everything that a kernel might call, which takes a fifth of a second in each
     process. Compiled code needs Numba's runtime only; Numba imports the rest when it compiles a kernel.
     """
     rtsys.initialize(context)
