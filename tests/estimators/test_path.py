@@ -15,6 +15,7 @@ from l0anneal import (
     subset_path,
 )
 from l0anneal._util.figures import new_figure
+from l0anneal.estimators import path as path_module
 from l0anneal.samplers import path_search
 from l0anneal.samplers.path_search import best_of_every_size
 from l0anneal.samplers.run import Run
@@ -90,6 +91,28 @@ def test_a_path_ends_where_the_columns_do():
     with Run(random_state=0) as run:
         found = best_of_every_size(run, SparseProblem(A, np.arange(20.0)), 6)
     assert len(found.supports) == 4
+
+
+@pytest.mark.parametrize("free", [1, 3, 8, 25])
+@pytest.mark.parametrize("power", [0, 1, 2])
+@pytest.mark.parametrize("once", [0.0, 9.0])
+def test_what_is_done_once_for_all_sizes_is_reserved_once(data, monkeypatch, once, power, free):
+    """The prior takes longer than a support does, and was counted for each of them.
+
+    A support of size k takes kᵖ. Of five sizes the mean of k² is 9/8 of that of all, at most.
+    """
+    clock = [0.0]
+
+    def fields(design, supports):
+        clock[0] += once + sum((support.size / free) ** power for support in supports)
+
+    monkeypatch.setattr(path_module, "_fields", fields)
+    monkeypatch.setattr(Run, "now", lambda run: clock[0])
+    with Run(time_limit=100.0) as run:
+        reserved = path_module._packing_seconds(run, None, free)
+    clock[0] = 0.0
+    fields(None, [np.arange(size) for size in range(free + 1)])
+    assert 0.97 * clock[0] < reserved < 9 / 8 * clock[0]
 
 
 def test_a_time_limit_leaves_a_whole_path(data):

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -214,18 +215,27 @@ def test_limits_are_seconds(instance):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [0.5, 2.0])
-def test_limits_are_kept_and_used(limit):
-    """Within 10 % or 0.1 s, and to 80 % unless the result says why, on a quiet machine."""
+def test_limits_are_kept_and_used(own_time, limit):
+    """Within 10 % or 0.1 s of processor time, and to 80 % unless the result says why.
+
+    Two threads move the clock twice as fast, for the run as for the test. One of three tries has to
+    do so: code that does not listen to the clock, or that stops early, does it each time, while one
+    try may meet a machine whose caches other processes have.
+    """
     instance = ensembles.noise_only(400, 0.5, random_state=0)
     hopeless = ensembles.planted(400, 0.6, 0.5, support="fixed", random_state=1)
     rng = np.random.default_rng(0)
-    signals, atoms = rng.standard_normal((5000, 64)), rng.standard_normal((256, 64))
+    # to search for the codes of all signals takes a few times the limit, and OMP a third of it
+    n_signals = round(20_000 * limit)
+    signals, atoms = rng.standard_normal((n_signals, 64)), rng.standard_normal((256, 64))
 
     def path(limit):
-        return subset_path(instance.A, instance.y, 80, time_limit=limit)
+        return subset_path(instance.A, instance.y, 80, time_limit=limit, random_state=0)
 
     def path_cv(limit):
-        return subset_path(instance.A, instance.y, 20, cv=5, n_jobs=2, time_limit=limit)
+        return subset_path(
+            instance.A, instance.y, 20, cv=5, n_jobs=2, time_limit=limit, random_state=0
+        )
 
     def fit(choice):
         def call(limit):
@@ -236,22 +246,29 @@ def test_limits_are_kept_and_used(limit):
         return call
 
     def codes(limit):
-        with warnings.catch_warnings(action="ignore"):
+        with pytest.warns(UserWarning, match="time limit: "):
             sparse_encode(signals, atoms, 12, time_limit=limit, random_state=0)
+        return SimpleNamespace(ended="time limit")
 
     calls = {
-        "anneal": lambda limit: anneal(instance.problem, 80, time_limit=limit),
+        "anneal": lambda limit: anneal(instance.problem, 80, time_limit=limit, random_state=0),
         "anneal, chains": lambda limit: anneal(
-            instance.problem, 80, n_chains=3, n_jobs=2, time_limit=limit
+            instance.problem, 80, n_chains=3, n_jobs=2, time_limit=limit, random_state=0
         ),
         "adaptive": lambda limit: anneal(
-            instance.problem, 80, AdaptiveSchedule(speed=0.01), time_limit=limit
+            instance.problem, 80, AdaptiveSchedule(speed=0.01), time_limit=limit, random_state=0
         ),
-        "population": lambda limit: population_anneal(instance.problem, 80, time_limit=limit),
-        "temper": lambda limit: temper(instance.problem, 80, time_limit=limit),
-        "temper, sizes": lambda limit: temper(instance.problem, sizes=(78, 80), time_limit=limit),
-        "evidence": lambda limit: evidence_anneal(hopeless.problem, time_limit=limit),
-        "kicks": lambda limit: kick_search(instance.problem, 80, time_limit=limit),
+        "population": lambda limit: population_anneal(
+            instance.problem, 80, time_limit=limit, random_state=0
+        ),
+        "temper": lambda limit: temper(instance.problem, 80, time_limit=limit, random_state=0),
+        "temper, sizes": lambda limit: temper(
+            instance.problem, sizes=(78, 80), time_limit=limit, random_state=0
+        ),
+        "evidence": lambda limit: evidence_anneal(
+            hopeless.problem, time_limit=limit, random_state=0
+        ),
+        "kicks": lambda limit: kick_search(instance.problem, 80, time_limit=limit, random_state=0),
         "path": path,
         "path, cv": path_cv,
         "fit, auto": fit("auto"),
@@ -260,11 +277,15 @@ def test_limits_are_kept_and_used(limit):
         "fit, cv": fit("cv"),
         "codes": codes,
     }
+
+    def kept_and_used(name, call):
+        began = time.process_time()
+        ended = call(limit).ended
+        took = time.process_time() - began
+        print(f"{name:16} {took / limit:5.2f} of {limit} s; {ended}")
+        used = took > 0.8 * limit or not ended.startswith("time limit")
+        return used and took < limit + max(0.1, 0.1 * limit)
+
     for name, call in calls.items():
         call(0.1)  # kernels are ready
-        began = time.perf_counter()
-        result = call(limit)
-        took = time.perf_counter() - began
-        print(f"{name:16} {took / limit:5.2f} of {limit} s; {getattr(result, 'ended', '')}")
-        assert took < limit + max(0.1, 0.1 * limit), name
-        assert took > 0.8 * limit or result.ended != "time limit", name
+        assert any(kept_and_used(name, call) for _ in range(3)), name

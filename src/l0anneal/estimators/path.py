@@ -348,12 +348,19 @@ def _search(run: Run, design: Design | JointDesign, free: int, n_steps: int | No
 
 
 def _packing_seconds(run: Run, design: Design | JointDesign, free: int) -> float:
-    """Estimate how long `_fields` takes, from one support of the largest size."""
+    """Estimate how long `_fields` takes, from supports of a few sizes and from none."""
     if run.time_limit is None or free == 0:
         return 0.0
-    began = run.now()
-    _fields(design, [np.arange(free)])
-    return 0.4 * (free + 1) * (run.now() - began)  # smaller supports take less
+
+    def seconds(supports: list[Indices]) -> float:
+        began = run.now()
+        _fields(design, supports)
+        return run.now() - began
+
+    sizes = np.unique(np.linspace(0, free, 5, dtype=np.int64))
+    some = seconds([np.arange(size) for size in sizes])
+    once = seconds([])  # the prior, for example, is made once for all supports
+    return once + (free + 1) / sizes.size * max(0.0, some - once)
 
 
 def _fields(design: Design | JointDesign, supports: list[Indices]) -> dict[str, Any]:
