@@ -36,7 +36,7 @@ def test_only_solvers_whose_numbers_changed_have_another_engine():
     evidence = Task(NOISE, {"kind": "evidence"}, 1)
     assert Task(NOISE, ANNEAL, 1).engine == 2
     assert evidence.engine == ENGINES["evidence"]
-    assert max(ENGINES.values()) == ENGINE
+    assert max(ENGINES.values()) <= ENGINE
 
 
 def test_the_id_depends_on_the_content_and_on_nothing_else():

@@ -225,9 +225,12 @@ def test_moments_of_some_columns_are_those_of_a_look_at_all(monkeypatch):
     chain = PosteriorChain(Run(random_state=0), model, "dense", SeedSequence(0))
     columns = np.arange(0, 90, 2)
     chain.look_at(Doubtful(columns, problem.unit_columns[columns]))
-    for _ in range(5):
+    for i in range(6):
         chain._step()
+        if i % 2:
+            chain.workspace.complete()  # computes the distances and correlations in the tableau
         snapshot = Snapshot.of(chain)
+        assert (snapshot.inverse is None) == i % 2
         inside = snapshot.inside
         assert 0 < np.isin(inside, columns).sum() < inside.size
         p, mean, square = moments_among(chain, snapshot, chain.doubtful)

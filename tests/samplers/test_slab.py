@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from l0anneal import SparseProblem, evidence_anneal
+from l0anneal.problem.admissibility import PIVOT
 from l0anneal.samplers.evidence.prior import Prior
 from l0anneal.samplers.evidence.proposal import Proposal
 from l0anneal.samplers.evidence.slab import SupportModel
@@ -51,23 +52,45 @@ def test_proposals_are_drawn_from_their_law():
     np.testing.assert_allclose(np.exp(table.log_share), law, rtol=1e-12)
 
 
+def density_of_both_humps(shapes, x, noise):
+    """Return the log density of coefficients under each shape, straight from the definition."""
+    m, v = np.sqrt(shapes.c * shapes.g * noise), (1.0 - shapes.c) * shapes.g * noise
+    each = [
+        np.logaddexp(-((x - s) ** 2) / (2 * w), -((x + s) ** 2) / (2 * w)) for s, w in zip(m, v)
+    ]
+    return np.array([np.sum(e - np.log(2.0) - 0.5 * np.log(w)) for e, w in zip(each, v)])
+
+
 @pytest.mark.parametrize("noise", [0.02, 1.0, 30.0])
 @pytest.mark.parametrize("x", [[], [1.2], [1.0, -1.1, 0.9, 0.0], [40.0, -1.0, 1e-3]])
 def test_the_law_of_the_slab_is_the_density_of_both_humps(x, noise):
     x = np.array(x)
     prior = Prior.of(SparseProblem(np.eye(9, 5), np.ones(9)))
     model = SupportModel(np.eye(x.size), x, 9.0, 9, prior)
-    g, c, log_weight = prior.shapes[:3]
-    m, v = np.sqrt(c * g * noise), (1.0 - c) * g * noise
-    each = [
-        np.logaddexp(-((x - s) ** 2) / (2 * w), -((x + s) ** 2) / (2 * w)) for s, w in zip(m, v)
-    ]
-    density = np.array([np.sum(e - np.log(2.0) - 0.5 * np.log(w)) for e, w in zip(each, v)])
-    expected, found = log_weight + density, model._slab_law(np.abs(x), noise)
+    expected = prior.shapes.log_weight + density_of_both_humps(prior.shapes, x, noise)
+    found = model._slab_law(np.abs(x), noise)
     left_out = np.isinf(found)
     np.testing.assert_allclose(found[~left_out], expected[~left_out], atol=1e-9, rtol=1e-12)
     assert np.all(expected[left_out] < expected.max() - 40.0)
     assert x.size < 3 or left_out.any()
+
+
+@pytest.mark.parametrize("slab", ["learned", "two humps"])
+def test_shapes_are_not_left_out_because_of_inadmissible_ones(slab):
+    """With two equal columns, small ridges are inadmissible; they would be the most probable ones."""
+    gram, x, noise = np.eye(6), np.array([1.0, 1.02, -0.98, 1.0, -1.0, 1.01]), 1e-11
+    gram[0, 1] = gram[1, 0] = 1.0
+    prior = Prior.of(SparseProblem(np.eye(40, 20), np.ones(40)), None, slab)
+    model = SupportModel(gram, gram @ x, float(x @ gram @ x) + 40 * noise, 40, prior)
+    ridge = prior.shapes.ridge
+    inverses = [np.linalg.inv(gram + r * np.eye(6)).diagonal().max() for r in ridge]
+    admissible = np.array(inverses) * PIVOT * (1.0 + ridge) < 1.0
+    assert 0 < admissible.sum() < ridge.size
+    density = prior.shapes.log_weight + density_of_both_humps(prior.shapes, x, noise)
+    expected = np.exp(np.where(admissible, density, -np.inf) - density[admissible].max())
+    found = model._slab_law(np.abs(x), noise)
+    law = np.exp(found - found.max())
+    np.testing.assert_allclose(law / law.sum(), expected / expected.sum(), atol=1e-9)
 
 
 def test_a_prior_of_the_slab_adds_up_to_one():

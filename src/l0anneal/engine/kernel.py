@@ -80,7 +80,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call, without counting references (see `loop`).
 
-    A call from Python must be able to unpack a tableau of sixteen arrays, and the code for that takes
+    A call from Python must be able to unpack a tableau of nineteen arrays, and the code for that takes
     longer to compile than most of these functions. Without it, a call from Python is a `TypeError`.
     """
     return _compile(function, counts_references=False, no_cpython_wrapper=True)
@@ -108,7 +108,7 @@ def loop(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile ``function`` into each kernel that calls it, without counting references (see `loop`).
 
-    This is for functions that are called once per proposal, where passing the sixteen arrays of a
+    This is for functions that are called once per proposal, where passing the nineteen arrays of a
     tableau takes longer than using them.
     """
     return _compile(function, counts_references=False, forceinline=True, no_cpython_wrapper=True)

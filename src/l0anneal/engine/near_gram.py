@@ -4,7 +4,7 @@ A proposal needs G_jS, which is scattered over as many rows of G as there are co
 these rows are not held it needs products of columns. Two copies save most of this:
 
 - ``W``, which a direct kernel leaves stale, has the rows of columns that stay inside, as its columns
-  (``place``): then what one proposal needs of them is in one row.
+  (``place``): then what one proposal needs of them is in one row. A refresh of W forgets them.
 - ``inner`` is G_SS. A column brings its row when it enters, so that nothing is computed when it leaves
   or when the tableau is refreshed.
 """
@@ -53,7 +53,8 @@ def cross_near(t, j, g):
 def know_slot(t, k, j, g):
     """Write g, which is G_jS, to ``inner`` for column j that has entered slot k."""
     for m in range(t.counts[SIZE]):
-        t.inner[k, m] = t.inner[m, k] = g[m]
+        if m != k:  # a column that has joined is not part of g
+            t.inner[k, m] = t.inner[m, k] = g[m]
     t.inner[k, k] = 1.0  # no kernel reads the diagonal of G but from ``diag``
     t.known[k] = j
 
@@ -71,11 +72,8 @@ def know_last(t, k):
 
 @inner
 def open_near(t):
-    """Make ``inner`` complete, and forget ``place`` if W has its own content."""
-    if t.counts[STALE] == 0:
-        for j in range(t.place.size):
-            t.place[j] = -1
-        t.counts[STALE] = 1
+    """Make ``inner`` complete."""
+    t.counts[STALE] = 1
     n_inside = t.counts[SIZE]
     g = t.work[3, :n_inside]
     for m in range(n_inside):
@@ -91,9 +89,7 @@ def lay_out(t: Tableau, before: NDArray[np.int64]) -> None:
 
     Columns that come and go leave again before a copy pays.
     """
-    if not t.counts[STALE]:
-        t.place[:] = -1
-        t.counts[STALE] = 1
+    t.counts[STALE] = 1
     inside = t.inside[: t.counts[SIZE]]
     stays = np.zeros(t.b.size, dtype=bool)
     stays[before] = True
@@ -102,9 +98,7 @@ def lay_out(t: Tableau, before: NDArray[np.int64]) -> None:
         taken = np.zeros(t.W.shape[1], dtype=bool)
         taken[t.place[inside][t.place[inside] >= 0]] = True
         places = np.flatnonzero(~taken)[: new.size]  # enough, as W has room for the whole support
-        emptied = np.zeros(
-            taken.size + 1, dtype=bool
-        )  # the last element is for columns without place
+        emptied = np.zeros(taken.size + 1, dtype=bool)  # the last: columns without a place
         emptied[places] = True
         t.place[emptied[t.place]] = -1
         t.place[new] = places
@@ -119,7 +113,7 @@ def gram_between(
 ) -> NDArray[np.float64]:
     """Return the elements of G of columns inside, as rows, and of other ``columns``, given as rows."""
     place, row = t.place[inside], t.row_of[inside]
-    copied = place >= 0 if t.counts[STALE] else np.zeros(inside.size, dtype=bool)
+    copied = place >= 0
     held = ~copied & (row >= 0)
     missing = ~copied & (row < 0)
     gram = np.empty((inside.size, columns.size))

@@ -136,6 +136,8 @@ def refresh(t):
         t.gamma[l] = t.diag[j] - dot(g, w)
         t.r[l] = t.b[j] - dot(g, t.x)
     t.counts[STALE] = 0
+    for j in range(t.place.size):
+        t.place[j] = -1  # W no longer has rows of G
     return True
 
 

@@ -125,11 +125,14 @@ def moments_among(chain: EvidenceChain, s: Snapshot, doubtful: Doubtful) -> Mome
     """Return the probabilities of the doubtful columns, and the means and mean squares by slot."""
     k, n = s.inside.size, chain.problem.n_columns
     columns = np.concatenate([s.inside, doubtful.columns])
-    rows = np.zeros((k, columns.size))  # those of the columns inside are not needed
-    with one_blas_thread():
-        rows[:, k:] = gram_between(chain.workspace.tableau, s.inside, *doubtful)
-        s = s.with_rows(chain, rows, columns)
-        p, mean, square = _moments(chain, s, np.arange(k), columns)
+    if s.distances is not None and s.correlations is not None:  # of all columns
+        s = s._replace(distances=s.distances[columns], correlations=s.correlations[columns])
+    else:
+        rows = np.zeros((k, columns.size))  # those of the columns inside are not needed
+        with one_blas_thread():
+            rows[:, k:] = gram_between(chain.workspace.tableau, s.inside, *doubtful)
+            s = s.with_rows(chain, rows, columns)
+    p, mean, square = _moments(chain, s, np.arange(k), columns)
     by_column = np.empty(n)
     by_column[doubtful.columns], by_column[s.inside] = p[k:], p[:k]
     return by_column[doubtful.columns], mean[:k], square[:k]

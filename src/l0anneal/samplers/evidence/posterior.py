@@ -120,9 +120,10 @@ class PosteriorChain(EvidenceChain):
             for _ in range(n_steps):
                 if not budget.more():
                     break
-                self.rounds[-1].draws.append(self._step())
+                draw = self._step()
                 if budget.used % self.draws_per_look == 0:
                     self._look()
+                self.rounds[-1].draws.append(draw)  # after a look that may be interrupted
                 budget.used += 1
                 self.run.advance(1, f"drawing from the posterior, {self.n_inside} columns")
                 if budget.used == BURN_IN:
@@ -141,7 +142,8 @@ class PosteriorChain(EvidenceChain):
             return
         snapshot, sums = Snapshot.of(self), self.rounds[-1]
         n_looks = sums.n + len(self.waiting)
-        if self.doubtful and snapshot.inverse is not None and n_looks % LOOKS:
+        # What is looked at must not depend on the state, or states would have unequal weights.
+        if self.doubtful and n_looks % LOOKS:
             moments = moments_among(self, snapshot, self.doubtful)
             sums.count_among(self.doubtful.columns, snapshot, moments)
             return
@@ -208,7 +210,8 @@ class PosteriorChain(EvidenceChain):
     @property
     def kept(self) -> list[Sums]:
         """The rounds that are counted: the first ones may not have forgotten the start."""
-        return [sums for sums in self.rounds[len(self.rounds) // 4 :] if sums.n]
+        looked_at = [sums for sums in self.rounds if sums.n]
+        return looked_at[len(looked_at) // 4 :]
 
     @property
     def draws(self) -> list[Draw]:

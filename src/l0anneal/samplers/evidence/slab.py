@@ -6,8 +6,8 @@ c_i = v_iᵀb and a slab of one hump, the coefficients and the noise variance T 
 
     p(y | S, g) ∝ Π_i (1 + g d_i)^(−1/2)  (2 E_g)^(−M/2),     2 E_g = ‖y‖² − Σ_i c_i² g/(1 + g d_i),
 
-and T given g is 2 E_g/χ²(M). With two humps, T, g and the part c of the humps are drawn given the
-coefficients.
+and T given g is 2 E_g/χ²(M). With two humps, g and the part c of the humps are drawn given the
+coefficients and T, and T given the coefficients, with g, c and the signs summed over.
 
 A small ridge T/σ² could make the support inadmissible (`problem.admissibility`). Such values of g have
 no weight, so that a column that can leave can also enter again.
@@ -16,6 +16,7 @@ no weight, so that a column that can leave can also enter again.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -105,14 +106,18 @@ class SupportModel:
     def _admissible(self, ridges: Floats, least: float) -> NDArray[np.bool_]:
         """Return whether the support, with ``least`` eigenvalue, is admissible at each ridge."""
         fine: NDArray[np.bool_] = ridges + least > 2.0 * PIVOT * (1.0 + ridges)
-        for i in np.argwhere(~fine):
-            ridge = ridges[tuple(i)]
-            inverse = (self.vectors**2) @ (1.0 / np.maximum(self.values + ridge, 1e-300))
-            fine[tuple(i)] = np.max(inverse) * PIVOT * (1.0 + ridge) < 1.0
+        doubtful = np.unique(ridges[~fine])
+        squares = self.vectors**2
+
+        def is_admissible(ridge: float) -> bool:
+            inverse = squares @ (1.0 / np.maximum(self.values + ridge, 1e-300))
+            return bool(np.max(inverse) * PIVOT * (1.0 + ridge) < 1.0)
+
+        first = bisect_left(doubtful, True, key=is_admissible)
+        if first < doubtful.size:
+            fine |= ridges >= doubtful[first]
         if not fine.any():
-            fine[np.unravel_index(np.argmax(ridges), ridges.shape)] = (
-                True  # the most admissible one
-            )
+            fine[np.argmax(ridges)] = True  # the most admissible one
         return fine
 
     def log_evidence(self) -> float:
@@ -186,13 +191,13 @@ class SupportModel:
         k, scaled = size.size, size / math.sqrt(noise)
         square = ridge * (scaled @ scaled) - 2.0 * pull * scaled.sum() + k * (pull**2 / ridge)
         log_law = log_weight + 0.5 * (k * np.log(ridge) - square)
+        self._exclude_inadmissible(log_law, ridge)  # before shapes are left out as negligible
         least = max(log_law[: humps.start].max(initial=-np.inf), log_law.max() - k * math.log(2.0))
         near = humps.start + np.flatnonzero(log_law[humps] > least - NEGLIGIBLE)
         factors = np.log1p(np.exp(-2.0 * scaled * pull[near, None])) - math.log(2.0)
         exact = log_law[near] + factors.sum(axis=1)
         log_law[humps] = -np.inf
         log_law[near] = exact
-        self._exclude_inadmissible(log_law, ridge)
         return np.asarray(log_law - 0.5 * k * math.log(noise))
 
     def _residual(self, x: Floats) -> float:
@@ -209,5 +214,7 @@ def _log_sum(log_law: Floats) -> float:
 
 def _pick(log_law: Floats, rng: np.random.Generator) -> int:
     """Draw an index with probabilities proportional to the exponentials of ``log_law``."""
-    total = np.cumsum(np.exp(log_law - log_law.max()))
+    most = log_law.max()
+    assert np.isfinite(most), "some outcome must have a probability"
+    total = np.cumsum(np.exp(log_law - most))
     return int(np.searchsorted(total, rng.random() * total[-1]))
