@@ -28,8 +28,8 @@ def test_every_file_of_the_folder_is_a_figure_of_the_report():
     [
         (PAPER, True, 487, "09f86b8f8f30167d0e5617e9abb49f0bcbf4c5160b71b35cf954f2f46dc97a54"),
         (PAPER, False, 12402, "41265a4adafda4031bd94de9b7a789af24116cb9d26708256dbafaa0f47d4cfa"),
-        (BEYOND, True, 227, "374481132a263f088d2d330e8a841ead72a4047d284827ade9234098a3770ded"),
-        (BEYOND, False, 7460, "9ad60c135ec14fbfb9b37cb99b7fb3eb273781b975eb844100062bd78e7f8238"),
+        (BEYOND, True, 227, "c31c3763b794488aa5acc0fc10bcfb1a7e6ab6634cb3c96d208ec20ab8a5cd9e"),
+        (BEYOND, False, 7460, "77e6546adb18081d5c48a5af5c59279bb82c2537200fbc7cc4c884160fb69a0e"),
     ],
 )
 def test_the_tasks_stay_the_same(figures, quick, n_tasks, digest):
