@@ -95,14 +95,16 @@ def seconds_of(function):
     return time.process_time() - began
 
 
-def holds(prepare, limit, tries=3):
+def holds(prepare, limit, tries=4):
     """Return whether one of a few calls keeps its limit, to a tenth and a fifth of a second.
 
     Code that does not listen to the clock takes as long each time, since each time `prepare` makes the
     problem anew, with nothing computed. A slow try among quick ones is the machine's: other processes
-    had its caches and its memory, and processor time counts the waiting for these.
+    had its caches and its memory, and processor time counts the waiting for these. Such phases last
+    for seconds, so that the next try waits a little.
     """
-    for _ in range(tries):
+    for i in range(tries):
+        time.sleep(min(i, 2))
         timed = prepare()
         if seconds_of(lambda: timed(limit)) < 1.1 * limit + 0.2:  # noqa: B023 (called at once)
             return True
