@@ -9,7 +9,7 @@ compares two ways to find the codes, orthogonal matching pursuit and `l0anneal.s
 start from the same dictionary of cosines.
 
 The example takes less than a minute; with ``L0ANNEAL_QUICK=1`` it uses fewer patches and rounds.
-It needs scikit-image: ``pip install 'l0anneal[examples]'``.
+It needs scikit-image: ``pip install '.[examples]'``.
 """
 
 import os

@@ -10,7 +10,7 @@ error of both methods, and of wavelets alone. Right: the signal and its approxim
 the two parts of the approximation, wavelets and cosines.
 
 The example takes less than a minute; with ``L0ANNEAL_QUICK=1`` it uses fewer values of k and fewer
-kicks. It needs PyWavelets: ``pip install 'l0anneal[examples]'``.
+kicks. It needs PyWavelets: ``pip install '.[examples]'``.
 """
 
 import os

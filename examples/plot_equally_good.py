@@ -1,6 +1,6 @@
 """
-Many models are equally good: do not explain the only one you looked at
-=======================================================================
+Many models are equally good: do not interpret just the one you fitted
+======================================================================
 
 If columns are correlated, hundreds of models can fit a table almost equally well, and the best one is
 best by chance. The set of all models that are nearly as good as the best is called a Rashomon set. Its
@@ -12,7 +12,7 @@ Is this set complete? No: the sampler draws models by their probability, and R²
 The example therefore fits *all* models of a size and counts.
 
 It takes less than a minute; with ``L0ANNEAL_QUICK=1`` it counts the models of a smaller size. It needs
-pandas and the data of ISLP: ``pip install 'l0anneal[examples]'; pip install --no-deps
+pandas and the data of ISLP: ``pip install '.[examples]'; pip install --no-deps
 'ISLP>=0.4,<0.5'``.
 """
 

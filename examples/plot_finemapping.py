@@ -13,7 +13,7 @@ finds the credible sets of one region, and then of many regions, to see whether 
 promise.
 
 The example takes about two minutes; with ``L0ANNEAL_QUICK=1`` it maps fewer regions. It needs msprime:
-``pip install 'l0anneal[examples]'``.
+``pip install '.[examples]'``.
 """
 
 import os
@@ -27,7 +27,7 @@ from l0anneal import Locus, SparseProblem, evidence_anneal, finemap
 try:
     import msprime
 except ModuleNotFoundError:
-    sys.exit("this example needs msprime: pip install 'l0anneal[examples]'")
+    sys.exit("this example needs msprime: pip install '.[examples]'")
 
 QUICK = os.environ.get("L0ANNEAL_QUICK") == "1"
 N_REGIONS = 2 if QUICK else 40

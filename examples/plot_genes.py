@@ -14,7 +14,7 @@ as true. The subsamples show how the choice depends on the tumours. Believe the 
 two.
 
 The example takes less than a minute; with ``L0ANNEAL_QUICK=1`` it draws fewer subsamples. It needs
-pandas and the data of ISLP: ``pip install 'l0anneal[examples]'; pip install --no-deps
+pandas and the data of ISLP: ``pip install '.[examples]'; pip install --no-deps
 'ISLP>=0.4,<0.5'``.
 """
 

@@ -10,7 +10,7 @@ how probable each column is, and its coefficient averaged over subsets. Right: h
 choose columns predicts the salaries of held-out players.
 
 The example takes about two minutes; with ``L0ANNEAL_QUICK=1`` it makes fewer splits. It needs pandas
-and the data of ISLP: ``pip install 'l0anneal[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
+and the data of ISLP: ``pip install '.[examples]'; pip install --no-deps 'ISLP>=0.4,<0.5'``.
 """
 
 import os

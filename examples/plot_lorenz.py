@@ -17,7 +17,7 @@ coefficients are known::
     dz/dt = x y − 8/3 z
 
 The example takes about a minute; with ``L0ANNEAL_QUICK=1`` it has one recording at one level of noise.
-It needs PySINDy: ``pip install 'l0anneal[examples]'``.
+It needs PySINDy: ``pip install '.[examples]'``.
 """
 
 import os
@@ -164,6 +164,6 @@ plt.show()
 # The threshold of STLSQ decides. A bad one fails at any level of noise, the recording alone does not
 # say which one is good, and even a good one loses more equations than l0anneal as the noise grows.
 # l0anneal finds the terms without a threshold, and states how sure it is of each; its price is time, a
-# second where STLSQ takes milliseconds. Its success depends on rows that share no noise, and it ends
-# where the noise does: smoothing leaves errors in the states themselves, which no regression on these
-# states accounts for.
+# second where STLSQ takes milliseconds. It needs rows whose noise is independent, and it fails
+# when the noise is so strong that smoothing leaves errors in the states themselves, for which no
+# regression on these states can account.

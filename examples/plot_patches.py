@@ -9,7 +9,7 @@ error falls below that of OMP at each k. Right: by how much the error of each pa
 for different numbers of kicks.
 
 The example takes less than a minute; with ``L0ANNEAL_QUICK=1`` it uses fewer patches. It needs
-scikit-image: ``pip install 'l0anneal[examples]'``.
+scikit-image: ``pip install '.[examples]'``.
 """
 
 import os
@@ -109,7 +109,7 @@ plt.show()
 # %%
 # What to conclude
 # ----------------
-# Greedy pursuit leaves an error that exchanges of atoms reduce, the more the more atoms there are per
-# patch. Exchanges alone bring a good part of the gain, kicks the rest, at a cost that grows with
-# their number. With two or three atoms per patch there is little to gain, and OMP is the better
+# Exchanges of atoms reduce the error that greedy pursuit leaves, and the gain grows with the number of
+# atoms per patch. Exchanges alone bring a good part of the gain, kicks the rest, at a cost that grows
+# with their number. With two or three atoms per patch there is little to gain, and OMP is the better
 # choice.
