@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from l0anneal.reproduction.analysis import FOUND, Theory, found, mean_and_error, only_solvable
+from l0anneal.reproduction.diagnoses import of_medians
 from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.rules import Verdict, rate_above, too_few, within
 
@@ -228,7 +229,7 @@ def judge_planted_run(source: xr.Dataset, says: str) -> list[Row]:
             where,
             samples_text(source),
             against_theory(source, name, JUDGED_LOW, JUDGED_HIGH),
-            note=WHY_MARGIN,
+            note=f"{WHY_MARGIN} {of_medians(source, name, JUDGED_LOW, JUDGED_HIGH)}",
         )
         for name, label in CURVES.items()
     ]
@@ -268,7 +269,7 @@ def judge_solvable(source: xr.Dataset, low: float, high: float) -> list[Row]:
             samples_text(chosen),
             against_theory(chosen, name, low, high),
             new=True,
-            note=WHY_MARGIN,
+            note=f"{WHY_MARGIN} {of_medians(chosen, name, low, high)}",
         )
         for name, label in CURVES.items()
     ]

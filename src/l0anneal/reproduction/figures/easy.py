@@ -56,9 +56,9 @@ FIGURE = ReportFigure(
     title="Easy recovery: α = 0.8, ρ = 0.4, ρ̂ = 0.2",
     caption=(
         "Points are annealing runs at the paper's schedule; the line is the replica theory for "
-        "N → ∞. The smaller N is, the higher the points lie. The error of the coefficients falls "
-        "with T in theory and in the runs; the table says in how many runs the planted solution is "
-        "found."
+        "N → ∞. At low T a sample is exact at most times and has an error at a few, so that means "
+        "scatter and medians lie below the line, the more so the smaller N is. The table says in how "
+        "many runs the planted solution is found."
     ),
     sweeps=sweeps,
     draw=draw,

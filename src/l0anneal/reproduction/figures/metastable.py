@@ -9,6 +9,7 @@ import xarray as xr
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, Theory, found, mean_and_error
+from l0anneal.reproduction.diagnoses import by_rate, by_size
 from l0anneal.reproduction.drawing import (
     DISTORTION_LABEL,
     MSE_LABEL,
@@ -22,6 +23,7 @@ from l0anneal.reproduction.drawing import (
     thin,
 )
 from l0anneal.reproduction.figure import ReportFigure
+from l0anneal.reproduction.figures.waiting import RUNS
 from l0anneal.reproduction.rows import (
     CURVES,
     JUDGED_HIGH,
@@ -43,10 +45,12 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURE"]
 
+RATES = RUNS[0.65]  # the cooling runs, by τ
+
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
-    """Return the cooling runs, and the runs heated from the planted signal."""
-    return shared(quick, "metastable", "heated")
+    """Return the cooling runs at three rates, and the runs heated from the planted signal."""
+    return shared(quick, *RATES.values(), "heated")
 
 
 def draw(data: Data) -> Figure:
@@ -68,7 +72,7 @@ def draw(data: Data) -> Figure:
             theory.line("cooled", low, SHOWN_HIGH),
         )
         limits(ax, planted[name], metastable[name])
-    figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left")
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="lower right")
     return figure
 
 
@@ -92,6 +96,7 @@ def _draw_heated(ax: Axes, heated: xr.Dataset, name: str, low: float, high: floa
 
 def judge(data: Data) -> list[Row]:
     """Judge the cooled curves, which branch they follow below T_c, and the heated curves."""
+    rates = {tau: data[name] for tau, name in RATES.items()}
     source, heated = data["metastable"], data["heated"]
     transition = Theory(source.attrs).exact.transition()
     assert transition is not None
@@ -103,7 +108,7 @@ def judge(data: Data) -> list[Row]:
             "RS line of the cooled branch",
             samples_text(source),
             against_theory(source, name, JUDGED_LOW, JUDGED_HIGH),
-            note=WHY_MARGIN,
+            note=f"{WHY_MARGIN} {by_rate(rates, name, JUDGED_LOW, JUDGED_HIGH)}",
         )
         for name, label in CURVES.items()
     ]
@@ -116,7 +121,7 @@ def judge(data: Data) -> list[Row]:
             samples_text(heated),
             against_theory(heated, name, 1e-6, at, "planted"),
             new=True,
-            note=WHY_MARGIN,
+            note=f"{WHY_MARGIN} {by_size(heated, name, 1e-6, at, 'planted')}",
         )
         for name, label in CURVES.items()
     ]

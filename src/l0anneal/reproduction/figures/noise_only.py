@@ -9,6 +9,7 @@ import xarray as xr
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import Data, Theory, mean_and_error
+from l0anneal.reproduction.diagnoses import by_rate
 from l0anneal.reproduction.drawing import DISTORTION_LABEL, T_LABEL, finish, points
 from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
@@ -38,12 +39,13 @@ __all__ = ["FIGURE"]
 PAPER_HIGH = 2.1  # the end of the paper's panel
 EYE = 0.006  # a symbol on an axis to 0.3
 CLOSE = 0.05
+RATES = {5: "noise", **{tau: f"noise-{tau}" for tau in (1, 2, 20, 100)}}  # annealing, by τ
 PRINTED = {"OMP": 0.0365, "annealing": 0.0272, "limit": 0.00919}  # the paper's own values
 
 
 def sweeps(quick: bool) -> dict[str, Sweep]:
     """Return annealing at several rates, OMP and l1, on the same instances of pure noise."""
-    return shared(quick, "noise", *(f"noise-{tau}" for tau in (1, 2, 20, 100)), "omp", "l1")
+    return shared(quick, *RATES.values(), "omp", "l1")
 
 
 def draw(data: Data) -> Figure:
@@ -108,7 +110,7 @@ def judge(data: Data) -> list[Row]:
     """Judge the curve, the levels of l1, OMP and annealing, and the limit ε_0."""
     theory = Theory(data["noise"].attrs).exact
     return [
-        *_judge_curve(data["noise"], theory),
+        *_judge_curve(data, theory),
         *_judge_l1(data["l1"]),
         _judge_level("ε of OMP", data["omp"], "distortion", 0.0365, 6.7e-4),
         _judge_level(
@@ -125,8 +127,10 @@ def judge(data: Data) -> list[Row]:
     ]
 
 
-def _judge_curve(source: xr.Dataset, theory: ReplicaSymmetric) -> list[Row]:
+def _judge_curve(data: Data, theory: ReplicaSymmetric) -> list[Row]:
     """Judge ε(T) over the paper's long range, in all, and the deviation at low temperature."""
+    source = data["noise"]
+    rates = {tau: data[RATES[tau]] for tau in (5, 20, 100)}
     frozen, unstable = theory.freezing("cooled"), theory.at_instability("cooled")
     assert frozen is not None
     assert unstable is not None
@@ -158,7 +162,7 @@ def _judge_curve(source: xr.Dataset, theory: ReplicaSymmetric) -> list[Row]:
             samples_text(source),
             against_theory(source, "distortion", split, JUDGED_HIGH),
             new=True,
-            note=WHY_MARGIN,
+            note=f"{WHY_MARGIN} {by_rate(rates, 'distortion', split, JUDGED_HIGH)}",
         ),
         Row(
             f"ε(T), noise only, {frozen.temperature:.2f} ≤ T < {split:.2f}",
@@ -226,8 +230,8 @@ def _judge_level(
 def _scan(data: Data) -> str:
     """List the final distortion over τ at the largest size."""
     parts = []
-    for tau in (1, 2, 5, 20, 100):
-        source = data["noise" if tau == 5 else f"noise-{tau}"]
+    for tau in sorted(RATES):
+        source = data[RATES[tau]]
         mean, error = mean_and_error(source["final_distortion"].isel(size=-1))
         parts.append(f"τ = {tau}: {pm(float(mean), float(error))}")
     return ", ".join(parts) + f" (N = {int(source['size'][-1])} at τ = 100)."

@@ -9,6 +9,7 @@ import xarray as xr
 
 from l0anneal._util.figures import new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, Theory, found
+from l0anneal.reproduction.diagnoses import of_medians
 from l0anneal.reproduction.drawing import curve
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
@@ -65,7 +66,7 @@ def judge(data: Data) -> list[Row]:
             "RS line, no transition",
             samples_text(slow),
             against_theory(slow, name, JUDGED_LOW, COLD),
-            note=WHY_MARGIN,
+            note=f"{WHY_MARGIN} {of_medians(slow, name, JUDGED_LOW, COLD)}",
         )
         for name, label in CURVES.items()
     ]
