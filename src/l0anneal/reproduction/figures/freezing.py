@@ -78,7 +78,7 @@ def draw(data: Data) -> Figure:
         )
     finish(ax, T_LABEL, DISTORTION_LABEL, logx=True, logy=True)
     ax.set_ylim(1e-10, 30.0)
-    ax.legend(frameon=False, fontsize=9, loc="upper left")
+    ax.legend(fontsize=9, loc="upper left", framealpha=1.0, edgecolor="none")
     return figure
 
 
