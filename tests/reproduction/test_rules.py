@@ -117,6 +117,20 @@ def test_the_sign_of_a_deviation_counts():
     ]
 
 
+def test_one_point_of_ten_can_contradict_a_claim_on_a_long_page():
+    """Ten times the least p of a resampling, times the other tests of the page, would not show it."""
+    gains = np.random.default_rng(5).normal(0.5, 1.0, (100, 10))
+    gains[:, 3] -= 2.0
+    others = [more_often((5, 10), (4, 10))] * 70
+    assert decide([larger(Estimate([gains], [1])), *others])[0].status == "differs"
+
+
+def test_ten_points_without_a_gain_seldom_contradict_a_claim():
+    rng = np.random.default_rng(6)
+    verdicts = [larger(Estimate([rng.normal(size=(100, 10))], [1])) for _ in range(N_TRIALS)]
+    assert sum(decide([v])[0].status == "differs" for v in verdicts) / N_TRIALS <= ALLOWED
+
+
 def test_samples_that_coincide_are_compared_as_they_are():
     same = Estimate([np.full(10, 0.25)], [1])
     assert decide([within(same, 0.25, 1e-6)])[0].status == "agrees"

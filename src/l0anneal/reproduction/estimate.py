@@ -91,11 +91,29 @@ class Estimate:
         """Return the p-values for the claim that the mean is above a bound."""
         return self._tail((np.asarray(bound) - self.mean) / self.error, -self.pivots)
 
+    def p_some_below(self, bound: ArrayLike) -> float:
+        """Return the p-value for the claim that the mean is below a bound at some point.
+
+        The least pivot of each resampling accounts for the number of points. Multiplying the least p
+        of a point by this number instead could not show the claim, because a resampling has no p below
+        1/4000.
+        """
+        z = (self.mean - np.asarray(bound)) / self.error
+        worst = int(np.argmin(z))
+        least = self.pivots.min(axis=1, keepdims=True)
+        by_student = z.size * self._student(z)[worst]
+        return float(min(max(self._resampled(z[worst], least)[0], by_student), 1.0))
+
     def _tail(self, z: Floats, pivots: Floats) -> Floats:
+        return np.minimum(np.maximum(self._student(z), self._resampled(z, pivots)), 1.0)
+
+    def _student(self, z: Floats) -> Floats:
         from scipy.stats import t
 
-        by_resampling = self.caution * (1 + np.sum(pivots <= z, axis=0)) / (_N_RESAMPLED + 1)
-        return np.minimum(np.maximum(t.cdf(z, self.freedom), by_resampling), 1.0)
+        return np.asarray(t.cdf(z, self.freedom))
+
+    def _resampled(self, z: Floats, pivots: Floats) -> Floats:
+        return np.asarray(self.caution * (1 + np.sum(pivots <= z, axis=0)) / (_N_RESAMPLED + 1))
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the bounds that the one-sided tests at a level do not reject."""

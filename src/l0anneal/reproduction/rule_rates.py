@@ -100,6 +100,13 @@ def _unpaired(rng: np.random.Generator, n: int, place: float) -> Verdict:
     return larger(Estimate([rng.normal(place, 2.0, n), rng.normal(0.0, 1.0, n)], [1, -1]))
 
 
+def _every_point(rng: np.random.Generator, n: int, place: float) -> Verdict:
+    """Ten gains of one run each; one of them is off."""
+    gains = rng.normal(0.5, 1.0, (n, 10)) + 0.5 * rng.normal(size=(n, 1))
+    gains[:, 3] += place - 0.5
+    return larger(Estimate([gains], [1]))
+
+
 def _mcnemar(rng: np.random.Generator, n: int, place: float) -> Verdict:
     kind = rng.choice(4, n, p=[0.3, 0.3, 0.2 + place, 0.2 - place])
     return more_often_paired((kind == 0) | (kind == 2), (kind == 0) | (kind == 3))
@@ -142,6 +149,11 @@ CASES: dict[str, Case] = {
     ),
     "larger, unpaired": Case(
         _unpaired, {"margin": 0.0, "claim": 1.0, "violation": -1.0}, "no gain, ±1; σ = 2 and 1"
+    ),
+    "larger, every point": Case(
+        _every_point,
+        {"margin": 0.0, "claim": 0.5, "violation": -0.5},
+        "one point of 10 has no gain, or −0.5; the others 0.5; σ = 1.1",
     ),
     "more often, paired": Case(
         _mcnemar, {"margin": 0.0, "claim": 0.15, "violation": -0.15}, "0.2 ± 0.15 discordant"

@@ -220,7 +220,9 @@ def larger(
     """Claim that a mean, or a mean difference, is larger than a number.
 
     With one group of differences on shared instances this is the paired test, with two groups and
-    the weights 1 and −1 the unpaired one (Welch). Of several points, every one has to be larger.
+    the weights 1 and −1 the unpaired one (Welch). Of several points, every one has to be larger; the
+    claim fails if the lowest of them is significantly below, beside the lowest pivot of each resampled
+    curve.
 
     Examples
     --------
@@ -236,7 +238,7 @@ def larger(
     if len(places):
         text = f"least at {places[worst]}: {text}"
     p = float(estimate.p_above(than).max())
-    p_against = min(1.0, estimate.mean.size * float(estimate.p_below(than).min()))
+    p_against = estimate.p_some_below(than)
     # if all samples point one way, permuting the signs or the labels gives this p: the law of fewer
     # samples is not known well enough for a smaller one
     n = estimate.n_samples
