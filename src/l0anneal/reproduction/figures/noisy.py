@@ -84,8 +84,8 @@ def _draw_panel(ax: Axes, source: xr.Dataset, one: xr.Dataset) -> None:
     ax.plot(*_single_run(one), color=COLORS["sky"], lw=1.0, label=label)
     title = f"noise variance {source.attrs['sigma_xi2']:g}"
     finish(ax, T_LABEL, MSE_LABEL, title, logx=True)
-    ax.set_ylim(0, 1.25 * float(line["mse"].max()))
-    ax.legend(frameon=False, fontsize=9)
+    ax.set_ylim(0, 1.5 * float(line["mse"].max()))
+    ax.legend(fontsize=9, loc="upper center", framealpha=1.0, edgecolor="none", ncols=2)
 
 
 def judge(data: Data) -> list[Row]:

@@ -185,7 +185,7 @@ def _draw_planted(ax: Axes, data: Data, name: str, label: str) -> None:
         x, mean, error = _over_rho(data, group, name, 1e-3)
         n = int(data[f"{group}-{rhos[0]:g}"]["n_samples"][-1])
         size = int(data[f"{group}-{rhos[0]:g}"]["size"][-1])
-        text = f"planted, N = {size} ({n} samples)"
+        text = f"α = {alpha:g}, N = {size} ({n} samples)"
         ax.errorbar(
             x, mean, error, ls="none", marker=marker, ms=4.5, color=COLORS[color], label=text
         )

@@ -77,7 +77,7 @@ def draw(data: Data) -> Figure:
         finish(ax, "columns N", "fraction of instances solved", title, logx=True)
         size_ticks(ax, sizes)
         ax.set_ylim(-0.03, 1.03)
-        ax.legend(frameon=False, fontsize=9)
+        ax.legend(frameon=False, fontsize=9, loc="lower left" if rho < 0.6 else "upper right")
     return figure
 
 
