@@ -26,8 +26,8 @@ def test_every_file_of_the_folder_is_a_figure_of_the_report():
 @pytest.mark.parametrize(
     ("figures", "quick", "n_tasks", "digest"),
     [
-        (PAPER, True, 487, "09f86b8f8f30167d0e5617e9abb49f0bcbf4c5160b71b35cf954f2f46dc97a54"),
-        (PAPER, False, 12402, "41265a4adafda4031bd94de9b7a789af24116cb9d26708256dbafaa0f47d4cfa"),
+        (PAPER, True, 493, "e4c0c6e3848f6179dd36ebeda8f94a5c7955f8a87e973bc6921fb057a4c7089b"),
+        (PAPER, False, 12502, "914ce0c0967199a9e0a23a9a99daf4689febd86eae6a259d2a9237eb1877c8ac"),
         (BEYOND, True, 227, "c31c3763b794488aa5acc0fc10bcfb1a7e6ab6634cb3c96d208ec20ab8a5cd9e"),
         (BEYOND, False, 7460, "77e6546adb18081d5c48a5af5c59279bb82c2537200fbc7cc4c884160fb69a0e"),
     ],
