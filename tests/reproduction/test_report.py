@@ -127,7 +127,7 @@ def test_sweeps_of_a_group_share_a_data_file(tmp_path):
     name = "rho-noise-a-0.05"
     assert collect(sweeps[name].tasks(50)[:1], store, n_jobs=1).n_run == 1
     write_report(tmp_path, store, ["rho"], quick=True)
-    groups = sorted({sweep.group for sweep in sweeps.values()})
+    groups = sorted({sweep.group or name for name, sweep in sweeps.items()})
     assert sorted(path.stem for path in (tmp_path / "data").glob("*.nc")) == groups
     for own, n in ((name, 1), ("rho-noise-a-0.2", 0)):
         with xr.open_dataset(tmp_path / "data" / "rho-noise-a.nc", group=own) as data:

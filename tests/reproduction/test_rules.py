@@ -15,6 +15,7 @@ from l0anneal.reproduction.rules import (
     larger,
     more_often,
     more_often_paired,
+    more_often_together,
     not_less_often,
     rate_above,
     same_number,
@@ -115,6 +116,34 @@ def test_the_sign_of_a_deviation_counts():
         "agrees",
         "differs",
     ]
+
+
+def test_one_case_of_several_is_fishers_test():
+    a, b = (30, 100), (17, 90)
+    assert more_often_together([(a, b)]).p == pytest.approx(more_often(a, b).p, rel=1e-9)
+    assert more_often_together([(b, a)]).p_against == pytest.approx(more_often(b, a).p_against)
+
+
+def test_cases_together_are_compared_with_random_labels():
+    """The law of the sum, by drawing which of the successes are the first's."""
+    rng = np.random.default_rng(7)
+    cases = [((12, 20), (7, 20)), ((5, 15), (2, 25))]
+    drawn = sum(
+        rng.hypergeometric(a[0] + b[0], a[1] + b[1] - a[0] - b[0], a[1], 20_000) for a, b in cases
+    )
+    p = np.mean(drawn >= 17)
+    assert more_often_together(cases).p == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 20_000))
+
+
+def test_samples_that_speak_against_a_claim_are_not_too_few():
+    """One noisy point cannot pass, but another lies clearly outside of the margin."""
+    rng = np.random.default_rng(8)
+    values = np.column_stack((rng.normal(0.0, 8.0, 100), rng.normal(0.7, 1.0, 100)))
+    others = [more_often((5, 10), (4, 10))] * 70
+    verdict = within(Estimate([values], [1]), 0.0, 0.4)
+    assert verdict.p_against < LEVEL < 70 * verdict.p_against
+    assert decide([verdict, *others])[0].status == "undecided"
+    assert decide([within(Estimate([values[:, :1]], [1]), 0.0, 0.4)])[0].status == "too few"
 
 
 def test_one_point_of_ten_can_contradict_a_claim_on_a_long_page():

@@ -123,8 +123,8 @@ def page(report: Report) -> str:
         f"<title>{title}</title>",
         f"<style>{_STYLE}</style></head><body>",
         f"<h1>{title}</h1>",
-        "<p>Every figure and number of T. Obuchi and Y. Kabashima, <em>Sparse approximation "
-        "problem: how rapid simulated annealing succeeds and fails</em>, measured by "
+        "<p>The figures and numbers of T. Obuchi and Y. Kabashima, <em>Sparse approximation "
+        "problem: how rapid simulated annealing succeeds and fails</em>, measured or computed by "
         "<code>l0anneal</code> and compared with replica theory.</p>",
         f"<p>{size}: {run['n_done']} of {run['n_tasks']} tasks. Made by "
         f"<code>{html.escape(run['command'])}</code>.</p>",
@@ -200,9 +200,11 @@ def _rules(report: Report) -> str:
         "McNemar's exact test for counts), others by Welch's or Fisher's test. Holm's method is "
         f"applied to all {n_tests} tests of the page, so that chance alone puts a false ✓ on it in "
         f"at most {100 * LEVEL:g} of 100 cases, and likewise a false ✗. Everything else is "
-        "<em>undecided</em> or, if even an estimate right at the claim would not have passed, has "
-        "<em>too few samples to tell</em>. p-values are after Holm's method; intervals in brackets "
-        "are 90 % intervals for one row alone.</p>"
+        "<em>undecided</em> or, if even a perfect estimate with these error bars would not have passed "
+        "and nothing speaks against the claim, has <em>too few samples to tell</em>. p-values are after "
+        "Holm's method; intervals in brackets are 90 % intervals for one row alone. The clearest "
+        "deviation of a curve is the one that exceeds its margin by the most error bars, not the "
+        "largest.</p>"
         "<p>Theory is for N → ∞, so curves at several sizes are extrapolated by a straight line in "
         "1/N. Their margins are 5 % of theory for ε and 10 % for the MSE, because at N = 100 and "
         "T = 1 the finite size shifts these by 3 % and 6 %, and a limit has to be nearer to theory "
@@ -250,7 +252,10 @@ def _row(row: Row, decision: Decision | None) -> str:
 def _p_text(decision: Decision) -> str:
     if decision.status == "differs":
         return f"p = {decision.p_against:.2g} against"
-    return f"p = {decision.p:.2g}"
+    if decision.status == "agrees":
+        return f"p = {decision.p:.2g}"
+    alone = "; this row alone would differ" if decision.verdict.p_against <= LEVEL else ""
+    return f"p = {decision.p:.2g} for, {decision.p_against:.2g} against{alone}"
 
 
 def _figure(name: str, title: str, caption: str, report: Report) -> str:

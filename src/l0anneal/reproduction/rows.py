@@ -20,6 +20,7 @@ __all__ = [
     "MARGINS",
     "MIN_SAMPLES",
     "WHY_MARGIN",
+    "WHY_NATS",
     "Row",
     "against_theory",
     "by_size",
@@ -49,6 +50,7 @@ CURVES = {"distortion": "ε(T)", "mse": "MSE(T)"}
 MARGINS = {"distortion": 0.05, "mse": 0.1, "free_entropy": 0.01, "entropy": 0.02}
 
 WHY_MARGIN = "Margin: what a finite size of N = 100 would shift, rounded up."
+WHY_NATS = "Margin: some hundredths of the range of g and s."
 
 
 @dataclass(frozen=True)
@@ -243,9 +245,10 @@ def judge_planted_run(source: xr.Dataset, says: str) -> list[Row]:
             "yes: perfect reconstruction",
             "yes: MSE ∝ T^1.5",
             f"N = {int(source['size'][-1])}: {n_of(found(source))} runs end with MSE < {FOUND:g}; "
-            f"{n} of them have a solution of k columns; median MSE {float(final.median()):.1e}",
+            f"{n} instances have an exact solution of k columns, {good} of these are found; median "
+            f"MSE {float(final.median()):.1e}",
             rate_above((good, n), 0.9) if n else too_few("no runs"),
-            note="Claimed rate: nine of ten instances that have a planted solution of k columns.",
+            note="Claimed rate: nine of ten instances that have an exact solution of k columns.",
         )
     )
     return rows
@@ -265,7 +268,7 @@ def judge_solvable(source: xr.Dataset, low: float, high: float) -> list[Row]:
         Row(
             f"{label}, {problem_name(source)}, instances with at most k planted columns",
             "–",
-            f"left out as unsolvable: {counts}",
+            f"left out, no exact solution of k columns: {counts}",
             samples_text(chosen),
             against_theory(chosen, name, low, high),
             new=True,

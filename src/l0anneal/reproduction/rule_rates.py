@@ -18,6 +18,7 @@ from l0anneal.reproduction.rules import (
     larger,
     more_often,
     more_often_paired,
+    more_often_together,
     not_less_often,
     rate_above,
     within,
@@ -116,6 +117,15 @@ def _fisher(rng: np.random.Generator, n: int, place: float) -> Verdict:
     return more_often((rng.binomial(n, 0.4 + place), n), (rng.binomial(n, 0.4), n))
 
 
+def _together(rng: np.random.Generator, n: int, place: float) -> Verdict:
+    return more_often_together(
+        [
+            ((rng.binomial(n, rate + place), n), (rng.binomial(n, rate), n))
+            for rate in (0.2, 0.4, 0.6)
+        ]
+    )
+
+
 def _not_less(rng: np.random.Generator, n: int, place: float) -> Verdict:
     return not_less_often((rng.binomial(n, 0.7 + place), n), (rng.binomial(n, 0.7), n), 0.2)
 
@@ -160,6 +170,9 @@ CASES: dict[str, Case] = {
     ),
     "more often": Case(
         _fisher, {"margin": 0.0, "claim": 0.25, "violation": -0.25}, "rates 0.4 ± 0.25 and 0.4"
+    ),
+    "more often, together": Case(
+        _together, {"margin": 0.0, "claim": 0.15, "violation": -0.15}, "rates 0.2, 0.4, 0.6 ± 0.15"
     ),
     "not less often": Case(
         _not_less, {"margin": -0.2, "claim": 0.0, "violation": -0.5}, "rate 0.7, margin 0.2"

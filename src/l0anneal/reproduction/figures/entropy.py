@@ -16,7 +16,7 @@ from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
     JUDGED_HIGH,
     JUDGED_LOW,
-    WHY_MARGIN,
+    WHY_NATS,
     Row,
     against_theory,
     judged_sizes,
@@ -97,7 +97,7 @@ def draw(data: Data) -> Figure:
     text = f"s = 0 at T = {frozen.temperature:.3g}"
     first.plot([], [], color=COLORS["orange"], ls="--", label=text)
     first.plot(
-        [], [], color=COLORS["green"], ls="-.", lw=1.0, label="paper: T = 3e-4, s = 0 at 1.3e-7"
+        [], [], color=COLORS["green"], ls="-.", lw=1.0, label="paper: T_c = 3e-4, s = 0 at 1.3e-7"
     )
     handles, labels = first.get_legend_handles_labels()
     figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncols=3)
@@ -119,6 +119,7 @@ def _draw_branch(
     mean, error = mean_and_error(shown[name].isel(size=-1))
     source = data[branch.sweep]
     n = int(source["n_samples"][-1])
+    how = "heated" if branch is PLANTED else f"cooled, τ = {source.attrs['tau']:g}"
     ax.errorbar(
         shown["temperature"],
         mean,
@@ -129,7 +130,7 @@ def _draw_branch(
         lw=0.9,
         color=branch.color,
         mfc="white",
-        label=f"measured, N = {int(source['size'][-1])} ({n} samples)",
+        label=f"{how}, N = {int(source['size'][-1])} ({n} samples)",
     )
 
 
@@ -149,7 +150,7 @@ def judge(data: Data) -> list[Row]:
                 samples_text(source),
                 against_theory(source, name, low, high, branch.name),
                 new=True,
-                note=WHY_MARGIN,
+                note=WHY_NATS,
             )
             for name, symbol in (("free_entropy", "g"), ("entropy", "s"))
         ]

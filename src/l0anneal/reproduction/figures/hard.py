@@ -42,9 +42,9 @@ FIGURE = ReportFigure(
     title="Below the l1 limit: α = 0.8, ρ = 0.55, ρ̂ = 0.5",
     caption=(
         "Annealing at parameters where l1 fails for N → ∞ (l1 needs α ≥ 0.831). At low T the mean "
-        "error levels off because of a few samples: some have more planted columns than the "
-        "support may have, others lag behind. The median over samples (open symbols, largest N) "
-        "shows what the other runs do."
+        "error levels off because of a few samples: at N = 100 mostly those that have more planted "
+        "columns than the support may have, at N = 400 those that lag behind. The median over samples "
+        "(open symbols, largest N) shows what the other runs do."
     ),
     sweeps=sweeps,
     draw=draw,

@@ -9,7 +9,7 @@ import xarray as xr
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, Theory, found, mean_and_error
-from l0anneal.reproduction.diagnoses import by_rate, by_size
+from l0anneal.reproduction.diagnoses import by_rate, by_size, of_medians
 from l0anneal.reproduction.drawing import (
     DISTORTION_LABEL,
     MSE_LABEL,
@@ -121,7 +121,9 @@ def judge(data: Data) -> list[Row]:
             samples_text(heated),
             against_theory(heated, name, 1e-6, at, "planted"),
             new=True,
-            note=f"{WHY_MARGIN} {by_size(heated, name, 1e-6, at, 'planted')}",
+            note=f"{WHY_MARGIN} {by_size(heated, name, 1e-6, at, 'planted')} "
+            f"{of_medians(heated, name, 1e-6, at, 'planted')} Where they fall faster than 1/N, the line "
+            "in 1/N ends below theory.",
         )
         for name, label in CURVES.items()
     ]
@@ -184,9 +186,9 @@ FIGURE = ReportFigure(
     caption=(
         "Below T_c the equilibrium (black) jumps to the planted state, but cooling stays on the "
         "metastable branch (red, dashed). Heating from the truth (open symbols) follows the "
-        "planted branch up to about T_c. Above T_c, where this branch is itself metastable, the "
-        "mean error of the heated runs rises above it before its end: at these sizes some runs "
-        "leave it early."
+        "distortion of the planted branch up to its end. The mean error lies above this branch "
+        "already below T_c, and more so above T_c, where the branch is itself metastable: at these "
+        "sizes a few runs leave it early."
     ),
     sweeps=sweeps,
     draw=draw,

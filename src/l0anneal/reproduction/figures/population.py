@@ -15,7 +15,7 @@ from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
     MIN_SAMPLES,
-    WHY_MARGIN,
+    WHY_NATS,
     Row,
     against_theory,
     samples_text,
@@ -157,7 +157,7 @@ def judge(data: Data) -> list[Row]:
                 f"{len(gap)} instances, {places[0]} to {places[-1][4:]}",
                 verdict,
                 new=True,
-                note=f"Margin: {EXACT_MARGIN:g} nats per column, half of that for theory.",
+                note="Margin: half (g) and a quarter (s) of those for theory.",
             )
         )
     source = _entropies(data["population"])
@@ -170,7 +170,7 @@ def judge(data: Data) -> list[Row]:
             samples_text(source),
             against_theory(source, name, low, 11.0),
             new=True,
-            note=WHY_MARGIN,
+            note=WHY_NATS,
         )
         for name, symbol in SYMBOLS.items()
     ]

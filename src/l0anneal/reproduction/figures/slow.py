@@ -101,7 +101,7 @@ def _judge_success(data: Data) -> Row:
     counts = (found(data[name], size=size) for name in ("rapid", "slow"))
     return Row(
         f"planted solution found more often when slow, N = {size}",
-        "only slowly",
+        "τ = 5 is not slow enough, τ = 100 is consistent with equilibrium",
         "yes, in equilibrium",
         "; ".join(f"τ = {tau}: {n_of(count)}" for tau, count in zip((5, 100), counts)),
         more_often_paired(slow < FOUND, rapid < FOUND),
@@ -113,9 +113,10 @@ FIGURE = ReportFigure(
     title="Rapid and slow: α = 0.75, ρ = 0.55, ρ̂ = 0.5",
     caption=(
         "There is no transition here, yet the means of runs with five sweeps at each temperature "
-        "leave the theory while they cool. With a hundred sweeps they follow it farther down. Open "
-        "symbols are medians at the largest N: where mean and median part, single samples that "
-        "lag behind, or have no solution of k columns, rule the mean."
+        "leave the theory while they cool. With a hundred sweeps the mean distortion follows it to four "
+        "times lower T. The mean error leaves it near T = 0.004 at both rates, because some runs never "
+        "find the signal; the table counts them. Open symbols are medians at the largest N: those of "
+        "the slow runs follow the theory to the end."
     ),
     sweeps=sweeps,
     draw=draw,
