@@ -187,7 +187,10 @@ def _norm_text(source: xr.Dataset) -> str:
         f"{float(m):+.1f} ± {float(e):.1f} % (N = {int(n)})"
         for n, m, e in zip(source["size"], mean, error)
     )
-    return f"At μ = 0, ε of the same instances is off by {parts}: their signals are so much larger."
+    return (
+        f"At μ = 0, ε of the same instances is off by {parts}; their signals are larger or smaller by "
+        "so much."
+    )
 
 
 def _judge_l1(data: xr.Dataset, norms: str) -> list[Row]:
