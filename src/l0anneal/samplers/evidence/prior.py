@@ -138,7 +138,8 @@ class Shapes(NamedTuple):
     """The shapes that a slab may have: g, c and the log prior probability of each.
 
     ``ridge`` is T over the variance of a hump, and ``pull`` the ridge times m/√T. ``humps`` are the
-    shapes with two humps, which are the last ones.
+    shapes with two humps, which are the last ones. ``log_ridge``, ``offset`` = pull²/ridge and
+    ``least_ridge`` save each draw of a slab from computing them again.
     """
 
     g: Floats
@@ -147,6 +148,9 @@ class Shapes(NamedTuple):
     ridge: Floats
     pull: Floats
     humps: slice
+    log_ridge: Floats
+    offset: Floats
+    least_ridge: float
 
 
 def _log_scale(g: Floats, faint: float, m: int) -> Floats:
@@ -165,8 +169,10 @@ def _shapes(two_humps: float, log_scale: Floats, log_fine: Floats) -> Shapes:
         parts += [(FINE_GRID, np.full(FINE_GRID.size, c), log_fine + share) for c in PARTS]
     g, c, log_weight = (np.concatenate(column) for column in zip(*parts))
     ridge = 1.0 / ((1.0 - c) * g)
+    pull = ridge * np.sqrt(c * g)
+    humps = slice(int((c == 0.0).sum()), None)
     return Shapes(
-        g, c, log_weight, ridge, ridge * np.sqrt(c * g), slice(int((c == 0.0).sum()), None)
+        g, c, log_weight, ridge, pull, humps, np.log(ridge), pull**2 / ridge, float(ridge.min())
     )
 
 

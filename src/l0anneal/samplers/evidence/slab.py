@@ -30,6 +30,7 @@ __all__ = ["Hyperparameters", "SupportModel"]
 
 TINY = 1e-14  # of ‖y‖²: a residual below is a rounding error
 NEGLIGIBLE = 45.0  # slabs that are less probable by this many nats vanish in rounding errors
+FACTORS = 512  # 2^−512 is far from underflow
 Floats = NDArray[np.float64]
 
 
@@ -94,12 +95,13 @@ class SupportModel:
             self.log_law -= 0.5 * n_samples * np.log(self.twice_energy)
         else:
             self.log_law -= 0.5 * self.twice_energy / known
-        self._exclude_inadmissible(self.log_law, 1.0 / prior.scales)
+        ridges = 1.0 / prior.scales
+        self._exclude_inadmissible(self.log_law, ridges, float(ridges.min()))
 
-    def _exclude_inadmissible(self, log_law: Floats, ridges: Floats) -> None:
+    def _exclude_inadmissible(self, log_law: Floats, ridges: Floats, least_ridge: float) -> None:
         """Take the weight from ridges at which the support is not admissible."""
         least = float(self.values.min(initial=1.0))
-        if least > 2.0 * PIVOT * (1.0 + float(ridges.min())):
+        if least > 2.0 * PIVOT * (1.0 + least_ridge):
             return  # then all are, since a larger ridge makes a support more admissible
         log_law[~self._admissible(ridges, least)] = -np.inf
 
@@ -187,15 +189,17 @@ class SupportModel:
         Both humps together have the density of the nearer one times (1 + exp(−2 |x| m/v))/2. This factor
         lies between ½ and 1 and is computed where it can matter.
         """
-        log_weight, ridge, pull, humps = self.prior.shapes[2:]
+        log_weight, ridge, pull, humps, log_ridge, offset, least_ridge = self.prior.shapes[2:]
         k, scaled = size.size, size / math.sqrt(noise)
-        square = ridge * (scaled @ scaled) - 2.0 * pull * scaled.sum() + k * (pull**2 / ridge)
-        log_law = log_weight + 0.5 * (k * np.log(ridge) - square)
-        self._exclude_inadmissible(log_law, ridge)  # before shapes are left out as negligible
+        square = ridge * (scaled @ scaled) - 2.0 * pull * scaled.sum() + k * offset
+        log_law = log_weight + 0.5 * (k * log_ridge - square)
+        # before shapes are left out as negligible
+        self._exclude_inadmissible(log_law, ridge, least_ridge)
         least = max(log_law[: humps.start].max(initial=-np.inf), log_law.max() - k * math.log(2.0))
         near = humps.start + np.flatnonzero(log_law[humps] > least - NEGLIGIBLE)
-        factors = np.log1p(np.exp(-2.0 * scaled * pull[near, None])) - math.log(2.0)
-        exact = log_law[near] + factors.sum(axis=1)
+        exact = log_law[near] + _log_product(
+            0.5 + 0.5 * np.exp(np.outer(-2.0 * scaled, pull[near]))
+        )
         log_law[humps] = -np.inf
         log_law[near] = exact
         return np.asarray(log_law - 0.5 * k * math.log(noise))
@@ -204,6 +208,16 @@ class SupportModel:
         """Return ‖y − A_S x‖²."""
         left = self.total - float((2.0 * self.correlation - self.gram @ x) @ x)
         return max(left, TINY * self.total)
+
+
+def _log_product(factors: Floats) -> Floats:
+    """Return the log of the product of each column, whose factors lie between ½ and 1.
+
+    One logarithm serves `FACTORS` of them, whose product is large enough not to vanish.
+    """
+    starts = range(0, len(factors), FACTORS)
+    logs = [np.log(factors[i : i + FACTORS].prod(axis=0)) for i in starts]
+    return np.asarray(sum(logs)) if logs else np.zeros(factors.shape[1])
 
 
 def _log_sum(log_law: Floats) -> float:
