@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from l0anneal.reproduction.analysis import Theory
-from l0anneal.reproduction.diagnoses import by_rate, by_size, of_medians
+from l0anneal.reproduction.diagnoses import by_rate, means_by_size, of_medians
 
 PARAMETERS = {"alpha": 0.8, "rho": 0.4, "rho_hat": 0.2, "sigma_x2": 1.0, "sigma_xi2": 0.0}
 TEMPERATURES = np.array([10.0, 1.0, 0.1, 0.01])
@@ -38,9 +38,9 @@ def test_medians_do_not_follow_a_single_sample():
 
 def test_the_size_is_scanned_where_the_largest_lies_farthest_from_theory():
     small, large = [[0.5, 0.6, 0.4, 0]], [[0, -0.3, 0.1, 0]]
-    text = by_size(runs({100: small, 200: large}), "mse", 0.005, 20)
+    text = means_by_size(runs({100: small, 200: large}), "mse", 0.005, 20)
     assert text == "Means at T = 1: +60 % (N = 100), -30 % (N = 200)."
-    cold = by_size(runs({100: small, 200: large}), "mse", 0.005, 0.5)
+    cold = means_by_size(runs({100: small, 200: large}), "mse", 0.005, 0.5)
     assert cold == "Means at T = 0.1: +40 % (N = 100), +10 % (N = 200)."
 
 

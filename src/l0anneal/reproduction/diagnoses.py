@@ -13,28 +13,34 @@ from numpy.typing import NDArray
 
 from l0anneal.reproduction.analysis import Theory
 
-__all__ = ["by_rate", "by_size", "of_medians"]
+__all__ = ["CURVES", "by_rate", "deviations", "means_by_size", "of_medians"]
 
 Floats = NDArray[np.float64]
 
+#: The curves whose deviations from theory are relative, and their symbols.
+CURVES = {"distortion": "ε(T)", "mse": "MSE(T)"}
 
-def _deviations(
+
+def deviations(
     source: xr.Dataset, name: str, low: float, high: float, branch: str
 ) -> tuple[Floats, xr.DataArray]:
-    """Return temperatures, and relative deviations from theory by size, sample and temperature."""
+    """Return the temperatures between two, and what a curve has more there than theory.
+
+    The deviations are fractions of the theory's value for distortion and error, and nats for entropies.
+    """
     t = source["temperature"].to_numpy()
     inside = np.flatnonzero((t >= low) & (t <= high))
     line = Theory(source.attrs).at(name, t[inside], branch)
     inside, line = inside[np.isfinite(line)], line[np.isfinite(line)]
-    values = source[name].isel(mu=inside).transpose("size", "sample", "mu")
-    return t[inside], values / line - 1
+    values = source[name].isel(mu=inside)
+    return t[inside], values / line - 1 if name in CURVES else values - line
 
 
 def of_medians(
     source: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled"
 ) -> str:
     """Say how far the medians at the largest size lie from theory: a few samples do not move them."""
-    t, off = _deviations(source.isel(size=[-1]), name, low, high, branch)
+    t, off = deviations(source.isel(size=[-1]), name, low, high, branch)
     median = off.isel(size=0).median("sample").to_numpy()
     size = int(source["size"][-1])
     return (
@@ -43,10 +49,12 @@ def of_medians(
     )
 
 
-def by_size(source: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled") -> str:
+def means_by_size(
+    source: xr.Dataset, name: str, low: float, high: float, branch: str = "cooled"
+) -> str:
     """Say how far the means lie from theory at each size, where they lie farthest at the largest."""
-    t, off = _deviations(source, name, low, high, branch)
-    mean = off.mean("sample").to_numpy()
+    t, off = deviations(source, name, low, high, branch)
+    mean = off.mean("sample").transpose("size", "mu").to_numpy()
     at = int(np.argmax(np.abs(mean[-1])))
     parts = [f"{_percent(m)} (N = {int(n)})" for n, m in zip(source["size"], mean[:, at])]
     return f"Means at T = {t[at]:.2g}: {', '.join(parts)}."
@@ -65,7 +73,7 @@ def by_rate(
         return ""
     parts, at = [], None
     for tau in sorted(sources):
-        t, off = _deviations(sources[tau].sel(size=[max(shared)]), name, low, high, branch)
+        t, off = deviations(sources[tau].sel(size=[max(shared)]), name, low, high, branch)
         mean = off.isel(size=0).mean("sample").to_numpy()
         if at is None:
             at = t[np.argmax(np.abs(mean))]

@@ -8,13 +8,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from l0anneal.reproduction.analysis import FOUND, Theory, found, mean_and_error, only_solvable
-from l0anneal.reproduction.diagnoses import of_medians
+from l0anneal.reproduction.analysis import FOUND, found, mean_and_error, only_solvable
+from l0anneal.reproduction.diagnoses import CURVES, deviations, of_medians
 from l0anneal.reproduction.estimate import Estimate
 from l0anneal.reproduction.rules import Verdict, rate_above, too_few, within
 
 __all__ = [
-    "CURVES",
     "JUDGED_HIGH",
     "JUDGED_LOW",
     "MARGINS",
@@ -41,9 +40,6 @@ JUDGED_LOW, JUDGED_HIGH = 7.9e-5, 11.0  # the paper's schedule from its second t
 
 #: Sizes with fewer samples than this are drawn but not judged.
 MIN_SAMPLES = 5
-
-#: The curves that are compared with theory, and their symbols.
-CURVES = {"distortion": "ε(T)", "mse": "MSE(T)"}
 
 #: How far a mean curve in the limit N → ∞ may be from theory: relative for distortion and error,
 #: nats per column for entropies.
@@ -191,19 +187,13 @@ def against_theory(
 
     ``MARGINS`` has the margin of each quantity, unless another is given.
     """
-    temperature = data["temperature"].to_numpy()
-    inside = np.flatnonzero((temperature >= low) & (temperature <= high))
-    line = Theory(data.attrs).at(name, temperature[inside], branch)
-    inside, line = inside[np.isfinite(line)], line[np.isfinite(line)]
-    values = data[name].isel(mu=inside)
-    relative = name in CURVES
-    off = values / line - 1 if relative else values - line
+    temperature, off = deviations(data, name, low, high, branch)
     estimate = estimate_of(data, off)
     if estimate is None:
         return too_few(samples_text(data))
-    places = [f"T = {t:.2g}" for t in temperature[inside]]
+    places = [f"T = {t:.2g}" for t in temperature]
     bound = MARGINS[name] if margin is None else margin
-    if relative:
+    if name in CURVES:
         return within(estimate, 0.0, bound, " %", 100.0, places)
     return within(estimate, 0.0, bound, " nats", 1.0, places)
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from l0anneal._util.figures import COLORS, new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, Theory, found, mean_and_error
-from l0anneal.reproduction.diagnoses import by_rate, by_size, of_medians
+from l0anneal.reproduction.diagnoses import CURVES, by_rate, means_by_size, of_medians
 from l0anneal.reproduction.drawing import (
     DISTORTION_LABEL,
     MSE_LABEL,
@@ -25,7 +25,6 @@ from l0anneal.reproduction.drawing import (
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.figures.waiting import RUNS
 from l0anneal.reproduction.rows import (
-    CURVES,
     JUDGED_HIGH,
     JUDGED_LOW,
     WHY_MARGIN,
@@ -121,7 +120,7 @@ def judge(data: Data) -> list[Row]:
             samples_text(heated),
             against_theory(heated, name, 1e-6, at, "planted"),
             new=True,
-            note=f"{WHY_MARGIN} {by_size(heated, name, 1e-6, at, 'planted')} "
+            note=f"{WHY_MARGIN} {means_by_size(heated, name, 1e-6, at, 'planted')} "
             f"{of_medians(heated, name, 1e-6, at, 'planted')} Where they fall faster than 1/N, the line "
             "in 1/N ends below theory.",
         )

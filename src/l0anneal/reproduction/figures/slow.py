@@ -9,11 +9,10 @@ import xarray as xr
 
 from l0anneal._util.figures import new_figure
 from l0anneal.reproduction.analysis import FOUND, Data, Theory, found
-from l0anneal.reproduction.diagnoses import of_medians
+from l0anneal.reproduction.diagnoses import CURVES, of_medians
 from l0anneal.reproduction.drawing import curve
 from l0anneal.reproduction.figure import ReportFigure
 from l0anneal.reproduction.rows import (
-    CURVES,
     JUDGED_LOW,
     MARGINS,
     WHY_MARGIN,
