@@ -42,6 +42,7 @@ figure img { width: 100%; height: auto; border: 1px solid var(--line); border-ra
 figcaption { font-size: .95rem; }
 details { margin: .5rem 0; } .small { font-size: .875rem; color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
+thead th { min-width: 6rem; } thead th:first-child { min-width: 9rem; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .5rem;
          border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 thead th { border-bottom: 2px solid #888; }
