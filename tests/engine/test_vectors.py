@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from numba import njit
 
-from l0anneal.engine.vectors import dot, dot_four, largest, multiply_four, subtract_four
+from l0anneal.engine.vectors import (
+    dot,
+    dot_four,
+    largest,
+    most_gained,
+    multiply_four,
+    subtract_four,
+)
 
 LENGTHS = [*range(40), 63, 64, 80, 257, 1000]
 
@@ -108,6 +115,28 @@ def test_the_largest_element(n):
     for at in range(n):  # wherever it is
         assert compiled_largest(np.roll(x, at), -np.inf) == n - 4.0
     assert compiled_largest(x, 100.0) == 100.0
+
+
+@njit
+def compiled_gain(w, y, freed, margin, gamma, r):
+    return most_gained(w, y, freed, margin, gamma, r)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 16, 23, 80])
+def test_the_exchange_that_gains_most_is_found_at_any_slot(n):
+    rng = np.random.default_rng(n)
+    w, y, freed, margin = rng.standard_normal((4, n))
+    gamma, r = 0.7, 0.3
+    for at in range(n):
+        w[at] = 4.0
+        gains = [
+            fused(r_k, r_k, -(fused(w_k * w_k, freed_k, gamma) * margin_k))
+            for r_k, w_k, freed_k, margin_k in zip(
+                [fused(w_k, y_k, r) for w_k, y_k in zip(w, y)], w, freed, margin
+            )
+        ]
+        assert compiled_gain(w, y, freed, margin, gamma, r) == max(0.0, *gains)
+    assert compiled_gain(0.0 * w, y, freed, np.ones(n), gamma, r) == 0.0  # no exchange gains
 
 
 def test_arrays_of_another_type_or_layout_are_refused():

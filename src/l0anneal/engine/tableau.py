@@ -95,11 +95,11 @@ class Tableau(NamedTuple):
 
 
 def aligned_rows(n: int, length: int) -> NDArray[np.float64]:
-    """Return n rows of zeros with room for ``length``, each of which begins at a multiple of 32 bytes.
+    """Return n rows of zeros with room for ``length``, each of which begins at a multiple of 64 bytes.
 
-    A vector of four numbers is then never divided between two lines of the processor's cache.
+    A vector of eight numbers is then never divided between two lines of the processor's cache.
     """
-    length = -(-length // 4) * 4
+    length = -(-length // 8) * 8
     room = np.zeros(n * length + 8)
     begin = -room.ctypes.data % 64 // 8
     return room[begin : begin + n * length].reshape(n, length)

@@ -3,12 +3,15 @@
 A compiler that may reorder sums (``fastmath``) chooses an order that depends on what it inlines. A
 kernel that has just been compiled and the same kernel loaded from the cache can then differ in the last
 digit. The kernels are therefore compiled without ``fastmath``, and the loops that dominate their running
-time are written here in vectors of four numbers. Each product is added by a fused multiply-add, which
-rounds once. The results have the same bits on every machine. Processors since about 2013 have the
-instruction; where it is missing, a function of the C library takes its place, which is slow.
+time are written here in vectors of eight and four numbers, which the compiler divides where a processor
+has shorter ones. Each product is added by a fused multiply-add, which rounds once. The results have the
+same bits on every machine. Processors since about 2013 have the instruction; where it is missing, a
+function of the C library takes its place, which is slow.
 
 Three of the loops treat four rows of a matrix at once, so that each element of the vectors that all four
-need is loaded once.
+need is loaded once. Vectors of eight numbers add up the same partial sums as two vectors of four. `dot`
+has vectors of four only: its arguments have often just been written, in shorter pieces, and a processor
+waits if it has to put a vector together from several of them.
 """
 
 from collections.abc import Callable
@@ -21,11 +24,20 @@ from numba.extending import intrinsic
 
 from l0anneal.engine.kernel import inlined
 
-__all__ = ["dot", "dot_four", "largest", "multiply_four", "position_of", "subtract_four"]
+__all__ = [
+    "dot",
+    "dot_four",
+    "largest",
+    "most_gained",
+    "multiply_four",
+    "position_of",
+    "subtract_four",
+]
 
 _LANES = 4
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, _LANES)
+_WIDE = ir.VectorType(_DOUBLE, 2 * _LANES)
 _INDEX = ir.IntType(32)
 
 
@@ -60,7 +72,7 @@ class _Code:
         return self.builder.extract_value(array.shape, 0)
 
     def load(self, array: Any, at: Any, kind: Any) -> Any:
-        """Load the number at position ``at``, or the four numbers that start there."""
+        """Load the number at position ``at``, or the vector that starts there."""
         loaded = self.builder.load(self._place(array, at, kind))
         loaded.align = 8
         return loaded
@@ -74,25 +86,35 @@ class _Code:
     def add_product(self, a: Any, b: Any, c: Any) -> Any:
         """Return ab + c, rounded once."""
         kind = a.type
-        name = "llvm.fma.v4f64" if kind == _VECTOR else "llvm.fma.f64"
+        name = "llvm.fma.f64" if kind == _DOUBLE else f"llvm.fma.v{kind.count}f64"
         function = cgutils.get_or_insert_function(
             self.builder.module, ir.FunctionType(kind, [kind] * 3), name
         )
         return self.builder.call(function, [a, b, c])
 
     def spread(self, number: Any, kind: Any) -> Any:
-        """Return a number, or a vector of four copies of it."""
+        """Return a number, or a vector of copies of it."""
         if kind == _DOUBLE:
             return number
-        nothing = ir.Constant(_VECTOR, ir.Undefined)
+        nothing = ir.Constant(kind, ir.Undefined)
         first = self.builder.insert_element(nothing, number, ir.Constant(_INDEX, 0))
-        everywhere = ir.Constant(ir.VectorType(_INDEX, _LANES), [0] * _LANES)
+        everywhere = ir.Constant(ir.VectorType(_INDEX, kind.count), [0] * kind.count)
         return self.builder.shuffle_vector(first, nothing, everywhere)
 
-    def sums(self, n: int) -> list[Any]:
+    def sums(self, n: int, kind: Any) -> list[Any]:
         """Return ``n`` variables that hold vectors of zeros."""
-        zeros = ir.Constant(_VECTOR, None)
+        zeros = ir.Constant(kind, None)
         return [cgutils.alloca_once_value(self.builder, zeros) for _ in range(n)]
+
+    def halves(self, slot: Any) -> list[Any]:
+        """Return two variables that hold the halves of a wide vector."""
+        wide = self.builder.load(slot)
+        return [
+            cgutils.alloca_once_value(
+                self.builder, self._shuffle(wide, wide, tuple(range(first, first + _LANES)))
+            )
+            for first in (0, _LANES)
+        ]
 
     def add_to(self, slot: Any, a: Any, b: Any) -> None:
         self.builder.store(self.add_product(a, b, self.builder.load(slot)), slot)
@@ -134,21 +156,28 @@ class _Code:
     def after(self, at: Any, n: int) -> Any:
         return self.builder.add(at, ir.Constant(at.type, n))
 
-    def dots(self, rows: list[Any], y: Any, n: Any, n_sums: int) -> list[Any]:
-        """Return the inner products of rows with y, each in ``n_sums`` vectors of partial sums."""
-        sums = [self.sums(n_sums) for _ in rows]
+    def dots(self, rows: list[Any], y: Any, n: Any, n_sums: int, kind: Any) -> list[Any]:
+        """Return the inner products of rows with y, each in ``n_sums`` vectors of partial sums.
 
-        def add(at: Any, part: int) -> None:
-            right = self.load(y, at, _VECTOR)
-            for row, own in zip(rows, sums, strict=True):
-                self.add_to(own[part], self.load(row, at, _VECTOR), right)
+        These are vectors of four numbers; if ``kind`` is wide, two of them are added up as one.
+        """
+        parts = n_sums * _LANES // kind.count
+        slots = [self.sums(parts, kind) for _ in rows]
 
-        def wide(at: Any) -> None:
-            for part in range(n_sums):
-                add(self.after(at, part * _LANES), part)
+        def add(at: Any, kind: Any, slots: list[Any]) -> None:
+            right = self.load(y, at, kind)
+            for row, slot in zip(rows, slots, strict=True):
+                self.add_to(slot, self.load(row, at, kind), right)
 
-        end = self.loop(n, _LANES * n_sums, wide)
-        end = self.loop(n, _LANES, lambda at: add(at, 0), start=end)
+        def several(at: Any) -> None:
+            for part in range(parts):
+                add(self.after(at, part * kind.count), kind, [own[part] for own in slots])
+
+        end = self.loop(n, _LANES * n_sums, several)
+        sums = slots
+        if kind == _WIDE:
+            sums = [[half for wide in own for half in self.halves(wide)] for own in slots]
+        end = self.loop(n, _LANES, lambda at: add(at, _VECTOR, [own[0] for own in sums]), start=end)
         totals = [self.total(own) for own in sums]
 
         def single(at: Any) -> None:
@@ -171,7 +200,7 @@ def _dot(typingctx: Any, x: Any, y: Any) -> Any:
 def _generate_dot(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     code = _Code(context, builder, signature, args)
     x, y = code.values
-    return code.dots([x], y, code.size(x), 4)[0]
+    return code.dots([x], y, code.size(x), 4, _VECTOR)[0]
 
 
 def _largest(typingctx: Any, x: Any, least: Any) -> Any:
@@ -214,7 +243,7 @@ def _dot_four(typingctx: Any, a: Any, b: Any, c: Any, d: Any, y: Any) -> Any:
 def _generate_dot_four(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     code = _Code(context, builder, signature, args)
     *rows, y = code.values
-    return code.as_tuple(code.dots(rows, y, code.size(y), 2))
+    return code.as_tuple(code.dots(rows, y, code.size(y), 2, _WIDE))
 
 
 def _multiply_four(typingctx: Any, a: Any, b: Any, c: Any, d: Any, x: Any, y: Any) -> Any:
@@ -234,23 +263,23 @@ def _generate_multiply_four(context: Any, builder: Any, signature: Any, args: An
     *rows, x, y = code.values
     n = code.size(rows[0])
     m = builder.sub(n, ir.Constant(n.type, _LANES))
-    factors = [code.spread(code.load(x, code.after(m, i), _DOUBLE), _VECTOR) for i in range(_LANES)]
-    sums = [code.sums(2) for _ in rows]
+    numbers = [code.load(x, code.after(m, i), _DOUBLE) for i in range(_LANES)]
+    factors = [code.spread(number, _VECTOR) for number in numbers]
+    wide_factors = [code.spread(number, _WIDE) for number in numbers]
+    wides = [code.sums(1, _WIDE)[0] for _ in rows]
 
-    def body(at: Any, part: int) -> None:
-        right, total = code.load(x, at, _VECTOR), code.load(y, at, _VECTOR)
-        for row, factor, own in zip(rows, factors, sums, strict=True):
-            left = code.load(row, at, _VECTOR)
+    def body(at: Any, kind: Any, factors: list[Any], slots: list[Any]) -> None:
+        right, total = code.load(x, at, kind), code.load(y, at, kind)
+        for row, factor, slot in zip(rows, factors, slots, strict=True):
+            left = code.load(row, at, kind)
             total = code.add_product(left, factor, total)
-            code.add_to(own[part], left, right)
+            code.add_to(slot, left, right)
         code.store(total, y, at)
 
-    def wide(at: Any) -> None:
-        body(at, 0)
-        body(code.after(at, _LANES), 1)
-
-    end = code.loop(m, 2 * _LANES, wide)
-    code.loop(m, _LANES, lambda at: body(at, 0), start=end)
+    end = code.loop(m, 2 * _LANES, lambda at: body(at, _WIDE, wide_factors, wides))
+    sums = [code.halves(wide) for wide in wides]
+    first = [own[0] for own in sums]
+    code.loop(m, _LANES, lambda at: body(at, _VECTOR, factors, first), start=end)
     square = code.totals([builder.fadd(*map(builder.load, own)) for own in sums])
     for row, factor in zip(rows, factors, strict=True):
         square = code.add_product(code.load(row, m, _VECTOR), factor, square)
@@ -288,14 +317,56 @@ def _generate_subtract_four(context: Any, builder: Any, signature: Any, args: An
 
         return body
 
-    end = code.loop(n, _LANES, subtract(_VECTOR))
+    end = code.loop(n, 2 * _LANES, subtract(_WIDE))
+    end = code.loop(n, _LANES, subtract(_VECTOR), start=end)
     code.loop(n, 1, subtract(_DOUBLE), start=end)
     return context.get_dummy_value()
+
+
+def _most_gained(
+    typingctx: Any, w: Any, y: Any, freed: Any, margin: Any, gamma: Any, r: Any
+) -> Any:
+    """Return the largest (r + w_k y_k)² − (γ + w_k² freed_k) margin_k, or 0 if all are negative."""
+    if not (_arrays(w, y, freed, margin) and _numbers(gamma, r)):
+        return None
+    return types.float64(w, y, freed, margin, gamma, r), _generate_most_gained
+
+
+def _generate_most_gained(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    code = _Code(context, builder, signature, args)
+    w, y, freed, margin, gamma, r = code.values
+    n = code.size(w)
+    wides = code.sums(2, _WIDE)
+
+    def keep(at: Any, kind: Any, slot: Any) -> None:
+        left, here = code.load(w, at, kind), builder.load(slot)
+        numerator = code.add_product(left, code.load(y, at, kind), code.spread(r, kind))
+        square = builder.fmul(left, left)
+        distance = code.add_product(square, code.load(freed, at, kind), code.spread(gamma, kind))
+        least = builder.fneg(builder.fmul(distance, code.load(margin, at, kind)))
+        value = code.add_product(numerator, numerator, least)
+        builder.store(builder.select(builder.fcmp_ordered(">", value, here), value, here), slot)
+
+    def several(at: Any) -> None:
+        for part, slot in enumerate(wides):
+            keep(code.after(at, part * 2 * _LANES), _WIDE, slot)
+
+    end = code.loop(n, 4 * _LANES, several)
+    end = code.loop(n, 2 * _LANES, lambda at: keep(at, _WIDE, wides[0]), start=end)
+    number = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
+    a, b = map(builder.load, wides)
+    both = builder.select(builder.fcmp_ordered(">", a, b), a, b)
+    for i in range(2 * _LANES):
+        value, here = builder.extract_element(both, ir.Constant(_INDEX, i)), builder.load(number)
+        builder.store(builder.select(builder.fcmp_ordered(">", value, here), value, here), number)
+    code.loop(n, 1, lambda at: keep(at, _DOUBLE, number), start=end)
+    return builder.load(number)
 
 
 dot: Any = intrinsic(_dot)
 largest: Any = intrinsic(_largest)
 dot_four: Any = intrinsic(_dot_four)
+most_gained: Any = intrinsic(_most_gained)
 multiply_four: Any = intrinsic(_multiply_four)
 subtract_four: Any = intrinsic(_subtract_four)
 

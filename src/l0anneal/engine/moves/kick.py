@@ -27,7 +27,7 @@ from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import ENERGY, SIZE, copy_row
-from l0anneal.engine.vectors import largest
+from l0anneal.engine.vectors import most_gained
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["BEST", "FLOOR", "KICKS", "LEVELS", "kick", "start_of_walk"]
@@ -61,15 +61,6 @@ def start_of_walk(n_columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @inner
-def _measure(w, x, freed, margin, gamma, r, excess):
-    """Fill in by how much each exchange gains more than ``margin``, times 2γ."""
-    for k in range(excess.size):
-        s = w[k] * freed[k]
-        r_k = r + s * x[k]
-        excess[k] = r_k * r_k - 2.0 * (gamma + w[k] * s) * margin[k]
-
-
-@inner
 def _choose(t, marks, now, made, sensation, tally):
     """Write the best exchange that is allowed to ``tally``; return its change of the energy, or `HUGE`.
 
@@ -78,32 +69,30 @@ def _choose(t, marks, now, made, sensation, tally):
     """
     n_inside = t.counts[SIZE]
     freed, lost = t.work[4, :n_inside], t.work[5, :n_inside]
-    margin, excess = t.work[6, :n_inside], t.work[7, :n_inside]
+    margin, slope = t.work[6, :n_inside], t.work[7, :n_inside]
     strict = t.work[3, :n_inside]  # `margin` of a column that may not enter yet
-    x = t.x[:n_inside]
     slot_terms(t, freed, lost, margin)
+    for k in range(n_inside):
+        slope[k] = freed[k] * t.x[k]
     best = HUGE
     fresh = True  # whether the margins must be computed
     for p in range(t.b.size - n_inside):
         if fresh:
             for k in range(n_inside):
-                strict[k] = lost[k] - min(best, sensation)
-                margin[k] = lost[k] - best if marks[UNTIL, t.inside[k]] <= now else strict[k]
+                strict[k] = 2.0 * (lost[k] - min(best, sensation))
+                may_leave = marks[UNTIL, t.inside[k]] <= now
+                margin[k] = 2.0 * (lost[k] - best) if may_leave else strict[k]
             fresh = False
         j = t.outside[p]
         if marks[REFUSED, j] == made:
             continue
         w, gamma, r = t.W[p, :n_inside], t.gamma[p], t.r[p]
-        if marks[UNTIL, j] <= now:
-            _measure(w, x, freed, margin, gamma, r, excess)
-        else:
-            _measure(w, x, freed, strict, gamma, r, excess)
-        if largest(excess, 0.0) > 0.0:
+        needed = margin if marks[UNTIL, j] <= now else strict
+        if most_gained(w, slope, freed, needed, gamma, r) > 0.0:
             for k in range(n_inside):
-                if excess[k] > 0.0:
-                    s = w[k] * freed[k]
-                    gamma_k = gamma + w[k] * s
-                    r_k = r + s * x[k]
+                gamma_k = gamma + w[k] * w[k] * freed[k]
+                r_k = r + w[k] * slope[k]
+                if r_k * r_k > gamma_k * needed[k]:
                     change = lost[k] - 0.5 * r_k * r_k / gamma_k
                     apart = gamma_k > PIVOT * t.diag[j] and abs(change) > SAME
                     if change < best and apart:
