@@ -55,7 +55,7 @@ def sweeps(quick: bool) -> dict[str, Sweep]:
     """Return replica exchange through T_c, twice on each instance: from random and planted supports.
 
     With 1.2 N² sweeps, runs from both starts agree on each of a few instances at N = 60, 80 and 100
-    up to their noise, after 30 to 450 round trips. N = 120 would take two minutes an instance.
+    up to their noise, after 30 to 450 round trips.
     """
     solver = {
         "kind": "temper",
@@ -66,7 +66,7 @@ def sweeps(quick: bool) -> dict[str, Sweep]:
         "sweeps_per_square": 0.2 if quick else 1.2,
         "levels": 65,
     }
-    sizes = {20: 5, 40: 5} if quick else {40: 60, 60: 60, 80: 50, 100: 50}
+    sizes = {20: 5, 40: 5} if quick else {40: 60, 60: 60, 80: 50, 100: 50, 120: 50}
     return {"tempered": Sweep(planted(0.75, 0.5, support="fixed"), solver, sizes)}
 
 
