@@ -66,11 +66,29 @@ def sweeps(quick: bool) -> dict[str, Sweep]:
         "sweeps_per_square": 0.2 if quick else 1.2,
         "levels": 65,
     }
-    sizes = {20: 5, 40: 5} if quick else {40: 60, 60: 60, 80: 50, 100: 50, 120: 50}
-    return {"tempered": Sweep(planted(0.75, 0.5, support="fixed"), solver, sizes)}
+    ensemble = planted(0.75, 0.5, support="fixed")
+    if quick:
+        return {"tempered": Sweep(ensemble, solver, {20: 5, 40: 5})}
+    return {
+        "tempered": Sweep(ensemble, solver, {40: 60, 60: 60, 80: 50, 100: 50}),
+        "tempered-120": Sweep(ensemble, {**solver, "levels": 78}, {120: 50}),
+    }
 
 
 # ---------------------------------------------------------------- analysis
+
+
+def _all_sizes(data: Data) -> xr.Dataset:
+    """Return all sizes in one dataset; values that a size does not have are NaN."""
+    parts = [data[name] for name in ("tempered", "tempered-120") if name in data]
+    parts = [part for part in parts if int(part["n_samples"].sum())] or parts[:1]
+    dims = ("sample", "overlap_bin")
+    room = {dim: max(part.sizes.get(dim, 0) for part in parts) for dim in dims}
+    padded = [
+        part.pad({dim: (0, room[dim] - part.sizes[dim]) for dim in dims if dim in part.sizes})
+        for part in parts
+    ]
+    return xr.concat(padded, "size", combine_attrs="override", data_vars="all")
 
 
 def _curves(source: xr.Dataset, values: xr.DataArray) -> dict[int, Floats]:
@@ -122,7 +140,7 @@ def _peaks(theory: ReplicaSymmetric) -> tuple[float, float]:
 
 def draw(data: Data) -> Figure:
     """Draw energy, phases, overlaps and specific heat over T, and T_c over 1/N."""
-    source = data["tempered"]
+    source = _all_sizes(data)
     theory = Theory(source.attrs)
     figure = new_figure(13.5, 8.2)
     axes = figure.subplots(2, 3)
@@ -240,7 +258,7 @@ def _draw_overlaps(ax: Axes, source: xr.Dataset, theory: ReplicaSymmetric) -> No
 
 def judge(data: Data) -> list[Row]:
     """Judge T_c, whether equilibrium was reached, the overlaps, and the energy on both sides."""
-    source = data["tempered"]
+    source = _all_sizes(data)
     exact = Theory(source.attrs).exact
     transition = exact.transition()
     assert transition is not None
@@ -363,7 +381,7 @@ def _judge_overlaps(source: xr.Dataset, theory: ReplicaSymmetric) -> Row:
 
 def findings(data: Data) -> str:
     """Say what T_c is, whether the runs are in equilibrium, and whether P(q) has two peaks."""
-    source = data["tempered"]
+    source = _all_sizes(data)
     parts = [f"T_c(N): {_transition_text(source)}."]
     low, high = _peaks(Theory(source.attrs).exact)
     for size, at in _halves(source, _below(source)).items():
