@@ -68,6 +68,21 @@ def test_equilibrium_is_judged_both_ways():
     assert "(no two peaks)" in equilibrium.findings(wrong)
 
 
+def test_a_size_with_a_sweep_of_its_own_counts_like_the_others():
+    whole = tempered(2.94e-4, 0.0, (0.67, 0.80), 1.0)["tempered"]
+    small = whole.sel(size=[40, 80]).isel(overlap_bin=slice(0, 53))
+    large = whole.sel(size=[120])
+    parts = {"tempered": small, "tempered-120": large}
+    texts = [row.measured for row in equilibrium.judge({"tempered": whole})]
+    assert [row.measured for row in equilibrium.judge(parts)] == texts
+    fewer = {"tempered": small, "tempered-120": large.isel(sample=slice(0, 200))}
+    assert "N = 120 (200 instances)" in equilibrium.judge(fewer)[0].measured
+    empty = xr.Dataset({"n_samples": ("size", [0])}, coords={"size": [120]}, attrs=HARD)
+    rows = equilibrium.judge({"tempered": small, "tempered-120": empty})
+    assert "N = 80" in rows[0].measured
+    assert "N = 120" not in rows[0].measured
+
+
 def populations(shift, n=60):
     """Return populations and enumerations whose free entropies are off by ``shift`` nats."""
     rng = np.random.default_rng(0)

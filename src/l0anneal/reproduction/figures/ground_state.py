@@ -234,6 +234,7 @@ def _draw_hard(ax: Axes, source: xr.Dataset) -> None:
     )
     title = "hard problem: lowest without the planted"
     finish(ax, "columns N", "distortion ε = E/M", title, logx=True, logy=True)
+    ax.set_ylim(top=4.0 * ax.get_ylim()[1])  # room for the legend
     size_ticks(ax, (int(n) for n in source["size"]))
 
 
