@@ -231,7 +231,7 @@ def draw(found, path, n_signals):
             if name in errors:
                 ax.plot(times[name], errors[name], mark, color=COLORS[color], ms=8, label=name)
         ax.set_xscale("log")
-        ax.set_xlim(1.0, 3000.0)
+        ax.set_xlim(0.3, 3000.0)
         ax.set_title(f"{k} atoms per signal")
         ax.set_xlabel("processor time per signal (µs)")
         ax.grid(alpha=0.3)
