@@ -72,3 +72,13 @@ def test_careful_swap_is_accurate_where_the_plain_formula_is_not():
     assert len(errors) > 5
     assert max(errors) < 1e-8
     assert max(plain_errors) > 1e-7
+
+
+def test_rows_begin_at_a_line_of_the_cache_also_after_growing():
+    t = tableau.empty_tableau(
+        np.eye(30), np.arange(30), np.empty((0, 0)), np.ones(30), np.zeros(30), capacity=5
+    )
+    for grown in (t, tableau.grown_tableau(t, 11)):
+        for rows in (grown.U, grown.W, grown.work):
+            assert rows.ctypes.data % 64 == 0
+            assert rows.strides[0] % 64 == 0

@@ -92,7 +92,7 @@ def compiled_subtraction(W, s, x, q, y):
     subtract_four(W[0], W[1], W[2], W[3], s, x, q, y)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 8, 11])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 8, 11, 12, 13, 21])
 def test_two_vectors_are_subtracted_from_four_rows(n):
     rng = np.random.default_rng(n)
     W, x, y = rng.standard_normal((4, n)), *rng.standard_normal((2, n + 1))
@@ -122,21 +122,35 @@ def compiled_gain(w, y, freed, margin, gamma, r):
     return most_gained(w, y, freed, margin, gamma, r)
 
 
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 16, 23, 80])
+def gains(w, y, freed, margin, gamma, r):
+    """Return what each exchange gains beyond its margin, in the compiled order of operations."""
+    return [
+        fused(
+            fused(w_k, y_k, r),
+            fused(w_k, y_k, r),
+            -(fused(w_k * w_k, freed_k, gamma) * margin_k),
+        )
+        for w_k, y_k, freed_k, margin_k in zip(w, y, freed, margin)
+    ]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 80])
 def test_the_exchange_that_gains_most_is_found_at_any_slot(n):
     rng = np.random.default_rng(n)
     w, y, freed, margin = rng.standard_normal((4, n))
     gamma, r = 0.7, 0.3
     for at in range(n):
-        w[at] = 4.0
-        gains = [
-            fused(r_k, r_k, -(fused(w_k * w_k, freed_k, gamma) * margin_k))
-            for r_k, w_k, freed_k, margin_k in zip(
-                [fused(w_k, y_k, r) for w_k, y_k in zip(w, y)], w, freed, margin
-            )
-        ]
-        assert compiled_gain(w, y, freed, margin, gamma, r) == max(0.0, *gains)
-    assert compiled_gain(0.0 * w, y, freed, np.ones(n), gamma, r) == 0.0  # no exchange gains
+        best = margin.copy()
+        best[at] = -1e3
+        distance = np.abs(freed)
+        expected = gains(w, y, distance, best, gamma, r)
+        assert int(np.argmax(expected)) == at
+        assert compiled_gain(w, y, distance, best, gamma, r) == expected[at]
+        best[(at + 1) % n] = np.nan if n > 1 else best[at]
+        assert compiled_gain(w, y, distance, best, gamma, r) == expected[at]
+    assert compiled_gain(0.0 * w, y, freed, np.ones(n), gamma, r) == (
+        fused(r, r, -gamma) if n else -np.inf
+    )
 
 
 def test_arrays_of_another_type_or_layout_are_refused():

@@ -10,10 +10,11 @@ function of the C library takes its place, which is slow.
 
 Three of the loops treat four rows of a matrix at once, so that each element of the vectors that all four
 need is loaded once. Vectors of eight numbers add up the same partial sums as two vectors of four. `dot`
-has vectors of four only: its arguments have often just been written, in shorter pieces, and a processor
-waits if it has to put a vector together from several of them.
+and `largest` have vectors of four only: their arguments have often just been written, in shorter pieces,
+and a processor waits if it has to put a vector together from several of them.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +120,12 @@ class _Code:
     def add_to(self, slot: Any, a: Any, b: Any) -> None:
         self.builder.store(self.add_product(a, b, self.builder.load(slot)), slot)
 
+    def keep_larger(self, slot: Any, value: Any) -> None:
+        """Replace what a variable holds by a value that is larger, lane by lane; NaN is not."""
+        here = self.builder.load(slot)
+        larger = self.builder.fcmp_ordered(">", value, here)
+        self.builder.store(self.builder.select(larger, value, here), slot)
+
     def total(self, sums: list[Any]) -> Any:
         """Return a variable with the sum of all lanes of two or four vectors, or of one."""
         add = self.builder.fadd
@@ -216,20 +223,20 @@ def _generate_largest(context: Any, builder: Any, signature: Any, args: Any) -> 
     vectors = [cgutils.alloca_once_value(builder, code.spread(least, _VECTOR)) for _ in range(4)]
     number = cgutils.alloca_once_value(builder, least)
 
-    def compare(slot: Any, value: Any) -> None:
-        here = builder.load(slot)
-        builder.store(builder.select(builder.fcmp_ordered(">", value, here), value, here), slot)
-
     def wide(at: Any) -> None:
         for part, slot in enumerate(vectors):
-            compare(slot, code.load(x, code.after(at, part * _LANES), _VECTOR))
+            code.keep_larger(slot, code.load(x, code.after(at, part * _LANES), _VECTOR))
 
     end = code.loop(code.size(x), 4 * _LANES, wide)
     for slot in vectors[1:]:
-        compare(vectors[0], builder.load(slot))
+        code.keep_larger(vectors[0], builder.load(slot))
     for i in range(_LANES):
-        compare(number, builder.extract_element(builder.load(vectors[0]), ir.Constant(_INDEX, i)))
-    code.loop(code.size(x), 1, lambda at: compare(number, code.load(x, at, _DOUBLE)), start=end)
+        code.keep_larger(
+            number, builder.extract_element(builder.load(vectors[0]), ir.Constant(_INDEX, i))
+        )
+    code.loop(
+        code.size(x), 1, lambda at: code.keep_larger(number, code.load(x, at, _DOUBLE)), start=end
+    )
     return builder.load(number)
 
 
@@ -326,7 +333,7 @@ def _generate_subtract_four(context: Any, builder: Any, signature: Any, args: An
 def _most_gained(
     typingctx: Any, w: Any, y: Any, freed: Any, margin: Any, gamma: Any, r: Any
 ) -> Any:
-    """Return the largest (r + w_k y_k)² − (γ + w_k² freed_k) margin_k, or 0 if all are negative."""
+    """Return the largest (r + w_k y_k)² − (γ + w_k² freed_k) margin_k; NaN is ignored."""
     if not (_arrays(w, y, freed, margin) and _numbers(gamma, r)):
         return None
     return types.float64(w, y, freed, margin, gamma, r), _generate_most_gained
@@ -336,16 +343,16 @@ def _generate_most_gained(context: Any, builder: Any, signature: Any, args: Any)
     code = _Code(context, builder, signature, args)
     w, y, freed, margin, gamma, r = code.values
     n = code.size(w)
-    wides = code.sums(2, _WIDE)
+    least = ir.Constant(_DOUBLE, -math.inf)
+    wides = [cgutils.alloca_once_value(builder, code.spread(least, _WIDE)) for _ in range(2)]
 
     def keep(at: Any, kind: Any, slot: Any) -> None:
-        left, here = code.load(w, at, kind), builder.load(slot)
+        left = code.load(w, at, kind)
         numerator = code.add_product(left, code.load(y, at, kind), code.spread(r, kind))
         square = builder.fmul(left, left)
         distance = code.add_product(square, code.load(freed, at, kind), code.spread(gamma, kind))
-        least = builder.fneg(builder.fmul(distance, code.load(margin, at, kind)))
-        value = code.add_product(numerator, numerator, least)
-        builder.store(builder.select(builder.fcmp_ordered(">", value, here), value, here), slot)
+        needed = builder.fneg(builder.fmul(distance, code.load(margin, at, kind)))
+        code.keep_larger(slot, code.add_product(numerator, numerator, needed))
 
     def several(at: Any) -> None:
         for part, slot in enumerate(wides):
@@ -353,12 +360,12 @@ def _generate_most_gained(context: Any, builder: Any, signature: Any, args: Any)
 
     end = code.loop(n, 4 * _LANES, several)
     end = code.loop(n, 2 * _LANES, lambda at: keep(at, _WIDE, wides[0]), start=end)
-    number = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
-    a, b = map(builder.load, wides)
-    both = builder.select(builder.fcmp_ordered(">", a, b), a, b)
+    code.keep_larger(wides[0], builder.load(wides[1]))
+    number = cgutils.alloca_once_value(builder, least)
     for i in range(2 * _LANES):
-        value, here = builder.extract_element(both, ir.Constant(_INDEX, i)), builder.load(number)
-        builder.store(builder.select(builder.fcmp_ordered(">", value, here), value, here), number)
+        code.keep_larger(
+            number, builder.extract_element(builder.load(wides[0]), ir.Constant(_INDEX, i))
+        )
     code.loop(n, 1, lambda at: keep(at, _DOUBLE, number), start=end)
     return builder.load(number)
 

@@ -37,6 +37,7 @@ PATIENCE = 5  # the walk is shaken after this many steps per column without a ne
 MOST_PATIENCE = 1000  # but after at most this many, and 100 more for each column of the support
 STRENGTH = 4  # a shake exchanges one column, and one in this number
 SAME = 1e-12  # changes of the energy up to this, in the engine's units, are those of a copy
+ROUNDING = 1e-14  # gains are computed in two ways, which agree up to this
 HUGE = 1e8  # more than any change of the energy, which is at most one
 SLOW = 10**6  # N K above which the clock is read after each step
 
@@ -88,11 +89,12 @@ def _choose(t, marks, now, made, sensation, tally):
             continue
         w, gamma, r = t.W[p, :n_inside], t.gamma[p], t.r[p]
         needed = margin if marks[UNTIL, j] <= now else strict
-        if most_gained(w, slope, freed, needed, gamma, r) > 0.0:
+        if most_gained(w, slope, freed, needed, gamma, r) > -ROUNDING:
             for k in range(n_inside):
-                gamma_k = gamma + w[k] * w[k] * freed[k]
-                r_k = r + w[k] * slope[k]
-                if r_k * r_k > gamma_k * needed[k]:
+                s = w[k] * freed[k]
+                gamma_k = gamma + w[k] * s
+                r_k = r + s * t.x[k]
+                if r_k * r_k - gamma_k * needed[k] > 0.0:
                     change = lost[k] - 0.5 * r_k * r_k / gamma_k
                     apart = gamma_k > PIVOT * t.diag[j] and abs(change) > SAME
                     if change < best and apart:
