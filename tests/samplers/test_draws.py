@@ -64,16 +64,25 @@ def test_uncorrelated_columns_are_no_set(uniform):
 
 @pytest.mark.slow
 def test_sets_cover_as_often_as_they_say():
-    """In data from the model, a set of 95 % has a true column in at least 95 % of all cases."""
+    """In data from the model, a set of 95 % has a true column in at least 95 % of all cases.
+
+    Where chains mix too slowly, sets are refused; that must be rare.
+    """
     rng = np.random.default_rng(0)
-    covers = []
+    covers, refused = [], 0
     for seed in range(12):
         A = rng.standard_normal((80, 30))
         A[:, 1::2] = 0.9 * A[:, ::2] + 0.436 * A[:, 1::2]  # pairs with a correlation of .9
         truth = rng.choice(30, 3, replace=False)
         y = A[:, truth].sum(axis=1) + rng.standard_normal(80)
-        for found in evidence_anneal(SparseProblem(A, y), random_state=seed).credible_sets():
-            covers.append(np.isin(found.columns, truth).any())
+        result = evidence_anneal(SparseProblem(A, y), random_state=seed)
+        if result.effective_sample_size < 400:
+            with pytest.raises(ValueError, match="at least 400 effective draws"):
+                result.credible_sets()
+            refused += 1
+            continue
+        covers += [np.isin(found.columns, truth).any() for found in result.credible_sets()]
+    assert refused <= 1
     # with a coverage of .95, fewer than this many of 30 or more sets cover in 1 of 1000 cases
     assert len(covers) >= 30
     assert np.sum(covers) >= 0.95 * len(covers) - 3.1 * np.sqrt(0.95 * 0.05 * len(covers))
