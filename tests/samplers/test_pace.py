@@ -167,9 +167,9 @@ def test_a_time_limited_replica_exchange_replays(own_time, instance, size):
     np.testing.assert_array_equal(again.best_supports, first.best_supports)
 
 
-@pytest.mark.parametrize("limit", [0.001, 0.01])
-def test_a_replica_exchange_without_time_for_a_pilot_replays(patient, limit):
-    problem = ensembles.noise_only(300, 0.5, random_state=0).problem
+@pytest.mark.parametrize(("n", "limit"), [(300, 0.001), (2000, 0.01)])
+def test_a_replica_exchange_without_time_for_a_pilot_replays(patient, n, limit):
+    problem = ensembles.noise_only(n, 0.5, random_state=0).problem
     first = temper(problem, 20, time_limit=limit, random_state=3)
     assert first.n_pilot == 1
     sweeps = {name: getattr(first, name) for name in ("n_sweeps", "n_pilot", "n_burn_in")}
