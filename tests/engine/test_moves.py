@@ -177,11 +177,15 @@ def test_gram_rows_on_demand_give_the_same_chain(instance, move, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_an_interrupted_kernel_resumes_where_it_stopped(instance, kernel):
+@pytest.mark.parametrize(("n", "alpha", "k"), [(40, 0.6, 8), (40, 0.6, 11), (12, 2.0, 9)])
+def test_an_interrupted_kernel_resumes_where_it_stopped(n, alpha, k, kernel):
+    """Nor does it matter whether a kernel can look ahead to the next proposal."""
+    instance = ensembles.noise_only(n, alpha, random_state=0)
+
     def run(stops):
-        workspace = Workspace(instance.problem, 8)
-        workspace.fill(8, np.arange(40))
-        tally, energies = new_tally(), np.zeros(10)
+        workspace = Workspace(instance.problem, k)
+        workspace.fill(k, np.arange(n))
+        tally, energies = new_tally(), np.zeros(400 // n)
         state = stream(np.random.SeedSequence(3))
         for stop in stops:
             workspace.run(KERNELS[kernel], state, 40.0, stop, energies, tally)

@@ -4,7 +4,11 @@ import numpy as np
 from numba import njit
 from scipy import stats
 
+from helpers.kernels import from_python
+from l0anneal.engine import rng as generator
 from l0anneal.engine.rng import _next, below, stream, uniform
+
+accepts = from_python(generator.accepts)
 
 
 def test_outputs_are_those_of_the_published_generator():
@@ -38,3 +42,12 @@ def test_streams_of_children_differ():
     seeds = np.random.SeedSequence(0).spawn(3)
     states = [tuple(stream(seed)) for seed in seeds]
     assert len(set(states)) == 3
+
+
+def test_metropolis_rule_without_the_exponential_is_the_rule():
+    chances = [0.0, 2.0**-53, 1e-10, 0.5, 1.0 - 2.0**-53]
+    costs = [-np.inf, -1.0, 0.0, 0.1, 23.0, 36.7, 36.8, 39.9, 40.1, 700.0, 745.0, 746.0, np.inf]
+    for chance in chances:
+        for cost in [*costs, np.nan]:
+            with np.errstate(over="ignore"):
+                assert accepts(chance, cost) == (chance < np.exp(-cost))

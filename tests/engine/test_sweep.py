@@ -7,7 +7,7 @@ from l0anneal import SparseProblem, ensembles
 from l0anneal.engine.moves import pair_flip
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED
 from l0anneal.engine.rng import stream
-from l0anneal.engine.sweep import Sweeps
+from l0anneal.engine.sweep import LONGER, Sweeps
 from l0anneal.engine.workspace import Workspace
 
 
@@ -18,11 +18,12 @@ class SmallChunks(Workspace):
         return 7
 
 
-def sweeps(kind=Workspace):
+def sweeps(kind=Workspace, mu=40.0, **options):
     problem = ensembles.noise_only(40, 0.6, random_state=0).problem
     workspace = kind(problem, 8)
     workspace.fill(8, np.arange(40))
-    return Sweeps(workspace, pair_flip, stream(np.random.SeedSequence(3)), 40.0, n_sweeps=5)
+    state = stream(np.random.SeedSequence(3))
+    return Sweeps(workspace, pair_flip, state, mu, n_sweeps=5, **options)
 
 
 def test_the_way_of_running_changes_no_number():
@@ -53,9 +54,27 @@ def test_energies_are_those_after_each_sweep():
 
 def test_progress_counts_completed_sweeps():
     counts = []
-    sweeps(SmallChunks).all(counts.append)
+    sweeps(SmallChunks, mu=0.0).all(counts.append)
     assert sum(counts) == 5
     assert len(counts) == 200 // 7 + 1
+
+
+def test_chunks_are_longer_where_few_proposals_are_accepted():
+    """The first chunk is short unless few acceptances are expected, and all are short in a hot run."""
+
+    def lengths(mu, **options):
+        run = sweeps(SmallChunks, mu=mu, **options)
+        if mu > 0.0:
+            run.workspace.descend()
+        ends = [0]
+        run.workspace.pause = lambda: ends.append(int(run.tally[PROPOSED]))
+        run.all()
+        return np.diff(ends)[:3].tolist()
+
+    assert lengths(1e15) == [7, 7 * LONGER, 7 * LONGER]
+    assert lengths(1e15, few=True) == [7 * LONGER, 7 * LONGER, 7 * LONGER]
+    assert lengths(0.0) == [7, 7, 7]
+    assert lengths(0.0, few=True) == [7 * LONGER, 7, 7]
 
 
 def test_a_pause_stops_the_run_between_chunks():

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from numba import njit
 
+from l0anneal.engine.inverse_vectors import change_block, multiply_block, open_slot, regress
 from l0anneal.engine.vectors import (
     dot,
+    dot_block,
     dot_four,
+    dot_rows,
     largest,
     most_gained,
-    multiply_four,
-    subtract_four,
+    subtract_block,
 )
 
 LENGTHS = [*range(40), 63, 64, 80, 257, 1000]
@@ -56,52 +58,124 @@ def test_the_order_of_summation_is_the_documented_one(n):
 
 @njit
 def compiled_dots(W, y):
-    return dot_four(W[0], W[1], W[2], W[3], y)
+    return dot_four(W[0], W[1], W[2], W[3], y), dot_block(W, 1, y), dot_rows(W, 1, y)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 7, 8, 9, 16, 21, 80])
 def test_four_inner_products_are_those_of_one_row_at_a_time(n):
     rng = np.random.default_rng(n)
-    W, y = rng.standard_normal((4, n)), rng.standard_normal(n)
-    assert compiled_dots(W, y) == tuple(plain(row, y, n_sums=2) for row in W)
+    W, y = rng.standard_normal((5, n)), rng.standard_normal(n)
+    four, block, rows = compiled_dots(W, y)
+    assert four == tuple(plain(row, y, n_sums=2) for row in W[:4])
+    assert block == tuple(plain(row, y, n_sums=2) for row in W[1:])
+    assert rows == tuple(plain(row, y) for row in W[1:])
+
+
+def plain_multiplication(W, m, x, y):
+    """Do `multiply_block` with exact fractions; W has the rows from m on."""
+    for at in range(m):
+        for i in range(4):
+            y[at] = fused(W[i, at], x[m + i], y[at])
+    y[m : m + 4] = [plain(row[:m], x[:m], n_sums=2) for row in W]
+    for at in range(m, m + 4):
+        for i in range(4):
+            y[at] = fused(W[i, at], x[m + i], y[at])
+
+
+def plain_change(W, n, s, x, q, y):
+    """Add s_i x + q_i y to the first n elements of the rows, with exact fractions."""
+    for i in range(4):
+        for at in range(n):
+            W[i, at] = fused(q[i], y[at], fused(s[i], x[at], W[i, at]))
 
 
 @njit
-def compiled_multiplication(W, x, y):
-    multiply_four(W[0], W[1], W[2], W[3], x, y)
+def compiled_multiplication(U, m, xs, ys):
+    multiply_block(U, m, (xs[0], xs[1]), (ys[0], ys[1]))
+
+
+@njit
+def compiled_change(U, m, a, x, b, y, d, xs, ys):
+    change_block(U, m, a, x, b, y, d, (xs[0],), (ys[0],))
 
 
 @pytest.mark.parametrize("m", [0, 4, 8, 12, 28])
 def test_four_rows_of_a_symmetric_matrix_are_used_twice(m):
     rng = np.random.default_rng(m)
-    W, x, y = rng.standard_normal((4, m + 4)), *rng.standard_normal((2, m + 6))
-    expected = y.copy()
-    for at in range(m):
-        for i in range(4):
-            expected[at] = fused(W[i, at], x[m + i], expected[at])
-    expected[m : m + 4] = [plain(row[:m], x[:m], n_sums=2) for row in W]
-    for at in range(m, m + 4):
-        for i in range(4):
-            expected[at] = fused(W[i, at], x[m + i], expected[at])
-    compiled_multiplication(W, x, y)
-    np.testing.assert_array_equal(y, expected)
+    U, (xs, ys) = rng.standard_normal((m + 5, m + 6)), rng.standard_normal((2, 2, m + 6))
+    expected = ys.copy()
+    for x, y in zip(xs, expected):
+        plain_multiplication(U[m : m + 4], m, x, y)
+    compiled_multiplication(U, m, xs, ys)
+    np.testing.assert_array_equal(ys, expected)
+
+
+@pytest.mark.parametrize("m", [0, 4, 8, 12, 28])
+def test_four_rows_are_changed_and_used_in_one_pass(m):
+    rng = np.random.default_rng(m)
+    U, (xs, ys) = rng.standard_normal((m + 5, m + 6)), rng.standard_normal((2, 2, m + 6))
+    a, x, b, y, d = rng.standard_normal((5, m + 6))
+    U_expected, d_expected, y_expected = U.copy(), d.copy(), ys.copy()
+    plain_change(U_expected[m : m + 4], m + 4, a[m:], x, b[m:], y)
+    plain_multiplication(U_expected[m : m + 4], m, xs[0], y_expected[0])
+    d_expected[m : m + 4] = U_expected.diagonal()[m : m + 4]
+    compiled_change(U, m, a, x, b, y, d, xs, ys)
+    np.testing.assert_array_equal(U, U_expected)
+    np.testing.assert_array_equal(ys, y_expected)
+    np.testing.assert_array_equal(d, d_expected)
 
 
 @njit
 def compiled_subtraction(W, s, x, q, y):
-    subtract_four(W[0], W[1], W[2], W[3], s, x, q, y)
+    subtract_block(W, 1, s, x, q, y)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 8, 11, 12, 13, 21])
 def test_two_vectors_are_subtracted_from_four_rows(n):
     rng = np.random.default_rng(n)
-    W, x, y = rng.standard_normal((4, n)), *rng.standard_normal((2, n + 1))
+    W, x, y = rng.standard_normal((5, n + 2)), *rng.standard_normal((2, n))
     s, q = rng.standard_normal((2, 4))
-    expected = [
-        [fused(-q[i], y[at], fused(-s[i], x[at], W[i, at])) for at in range(n)] for i in range(4)
-    ]
+    expected = W.copy()
+    plain_change(expected[1:], n, -s, x, -q, y)
     compiled_subtraction(W, tuple(s), x, tuple(q), y)
-    np.testing.assert_array_equal(W, np.reshape(expected, (4, n)))
+    np.testing.assert_array_equal(W, expected)
+
+
+@njit
+def compiled_regression(v, u, of_U, of_G, k, freed, inverse, least):
+    return regress(v, u, of_U, of_G, k, freed, inverse, least)
+
+
+@njit
+def compiled_opening(u, v, x, a, b, k, numbers):
+    open_slot(u, v, x, a, b, k, numbers[0], numbers[1], numbers[2], numbers[3])
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 21])
+def test_vectors_by_slot_before_an_exchange(n):
+    rng = np.random.default_rng(n)
+    for k in range(n):
+        v, u, of_U, of_G = rng.standard_normal((4, n))
+        freed, inverse, lost, gained = numbers = rng.uniform(0.5, 2.0, 4)
+        others = np.arange(n) != k
+        regression = np.where(others, v - v[k] * freed * u, 0.0)
+        diagonal = (regression * regression * inverse - u * u * freed + of_U) * of_G
+        for least in (-np.inf, 100.0):
+            entering = v.copy()
+            found = compiled_regression(entering, u, of_U, of_G, k, freed, inverse, least)
+            # column k itself counts as 0
+            assert found == max(least, 0.0, *diagonal[others])
+            np.testing.assert_array_equal(entering, regression)
+
+        x, a, b = rng.standard_normal((3, n))
+        expected = np.where(others, x - (lost * u + gained * v), gained)
+        u_expected, v_expected = np.where(others, u, 0.0), np.where(others, v, -1.0)
+        compiled_opening(u, v, x, a, b, k, tuple(numbers))
+        np.testing.assert_array_equal(x, expected)
+        np.testing.assert_array_equal(u, u_expected)
+        np.testing.assert_array_equal(v, v_expected)
+        np.testing.assert_array_equal(a, -freed * u_expected)
+        np.testing.assert_array_equal(b, inverse * v_expected)
 
 
 @njit

@@ -208,3 +208,37 @@ def test_descent_among_many_columns_makes_the_best_exchanges(seed):
     assert workspace.support.tolist() == support
     assert n_exchanges == expected >= 3
     assert workspace.descend() == 0
+
+
+def test_a_support_set_at_once_is_that_of_columns_added_one_after_another(monkeypatch):
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((30, 25)), rng.standard_normal(30)
+    for support in ([3, 24, 7, 23, 0, 11], [24], list(range(24, 4, -1)), []):
+        at_once = Workspace(SparseProblem(A, y), 20)
+        at_once.begin_at(np.array(support, dtype=np.int64))
+        with monkeypatch.context() as patch:
+            patch.setattr(Workspace, "_set", lambda self, columns: False)
+            one_by_one = Workspace(SparseProblem(A, y), 20)
+            one_by_one.begin_at(np.array(support, dtype=np.int64))
+        k = len(support)
+        assert at_once.inside_columns.tolist() == support
+        for name in ("inside", "outside", "x", "r", "gamma", "values"):
+            ours, theirs = getattr(at_once.tableau, name), getattr(one_by_one.tableau, name)
+            n = {"inside": k, "x": k, "values": 4}.get(name, 25 - k)
+            np.testing.assert_array_equal(ours[:n], theirs[:n])
+        np.testing.assert_array_equal(at_once.inverse, one_by_one.inverse)
+        np.testing.assert_array_equal(
+            at_once.tableau.W[: 25 - k, :k], one_by_one.tableau.W[: 25 - k, :k]
+        )
+
+
+@pytest.mark.parametrize("almost", [0.0, 1e-6])
+def test_dependent_columns_are_skipped_though_a_support_is_set_at_once(almost):
+    rng = np.random.default_rng(0)
+    A, y = rng.standard_normal((30, 25)), rng.standard_normal(30)
+    A[:, 5] = A[:, 1] - A[:, 3] + almost * A[:, 6]
+    workspace = Workspace(SparseProblem(A, y), 8)
+    workspace.fill(8, np.arange(25))
+    assert workspace.support.tolist() == [0, 1, 2, 3, 4, 6, 7, 8]
+    with pytest.raises(ValueError, match="column 5 lies in the span"):
+        Workspace(SparseProblem(A, y), 3).begin_at(np.array([1, 3, 5]))

@@ -13,15 +13,20 @@ U and x of the support change by the two rank-one steps of the paper's matrix-in
 
 from numba import int64
 
+from l0anneal.engine.inverse_vectors import open_slot, regress
 from l0anneal.engine.kernel import inner, separate
 from l0anneal.engine.refresh import refreshed_for
-from l0anneal.engine.symmetric import read_row, subtract, write_row
+from l0anneal.engine.symmetric import change, change_and_multiply, read_row, write_row
 from l0anneal.engine.tableau import (
     ENERGY,
     MOVES,
+    OF_G,
+    OF_U,
     SINGULARITY,
     SIZE,
     TABLEAU,
+    A,
+    B,
     careful_swap,
     copy_row,
     is_near_singular,
@@ -29,55 +34,71 @@ from l0anneal.engine.tableau import (
     measure_leaving,
     read_gram_row,
 )
-from l0anneal.engine.vectors import dot, dot_four, largest, subtract_four
+from l0anneal.engine.vectors import dot, dot_block, subtract_block
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = [
     "add",
     "add_inverse",
     "prepare_swap",
+    "read_diagonals",
     "remove",
     "remove_inverse",
     "singularity_with",
     "swap",
     "swap_inverse",
+    "swap_inverse_and_multiply",
 ]
+
+
+@inner
+def read_diagonals(t):
+    """Copy the diagonals of U and of G_SS to their rows of ``work``."""
+    n_inside = t.counts[SIZE]
+    of_U, of_G = t.work[OF_U, :n_inside], t.work[OF_G, :n_inside]
+    for m in range(n_inside):
+        of_U[m] = t.U[m, m]
+        of_G[m] = t.diag[t.inside[m]]
 
 
 @inner
 def prepare_swap(t, k, j, gamma, freed, u, v):
     """Test whether column j may enter slot k, and change v into its regression on S without slot k.
 
-    v is the regression of column j on S, and gamma is γ'. Returns the largest U_mm G_mm after the
-    exchange, or −1 if the new support is not admissible.
+    v is the regression of column j on S, gamma is γ', and `read_diagonals` has been called for this
+    support. Returns the largest U_mm G_mm after the exchange, or −1 if the support would not be
+    admissible.
     """
     if gamma <= PIVOT * t.diag[j]:
         return -1.0
-    shift = v[k] * freed
     inverse = 1.0 / gamma
-    pivots = t.work[8, : u.size]
-    for m in range(u.size):
-        v[m] -= shift * u[m]
-        pivots[m] = v[m] * v[m] * inverse - u[m] * u[m] * freed
-    v[k] = 0.0
-    pivots[k] = -t.U[k, k]
-    for m in range(u.size):
-        pivots[m] = (pivots[m] + t.U[m, m]) * t.diag[t.inside[m]]
-    singularity = largest(pivots, t.diag[j] * inverse)
+    least = t.diag[j] * inverse
+    singularity = regress(v, u, t.work[OF_U], t.work[OF_G], k, freed, inverse, least)
     return singularity if singularity * PIVOT < 1.0 else -1.0
 
 
 @inner
+def _open_slot(t, k, u, v, freed, inverse, r):
+    """Update x for an exchange, and fill in a and b for the change a uᵀ + b vᵀ of U.
+
+    With zeros in row and column k of U, u_k = 0 and v_k = −1, the change fills this row and column too.
+    """
+    write_row(t.U, k, u, 0.0)
+    open_slot(u, v, t.x, t.work[A], t.work[B], k, freed, inverse, t.x[k] * freed, r * inverse)
+
+
+@inner
 def swap_inverse(t, k, u, v, freed, inverse, r):
-    """Update U and x for an exchange."""
-    n_inside = u.size
-    x_k = t.x[k]
-    subtract(t.U, freed, u, -inverse, v)
-    for m in range(n_inside):
-        t.x[m] -= x_k * freed * u[m] + r * inverse * v[m]
-    write_row(t.U, k, v, -inverse)
-    t.U[k, k] = inverse
-    t.x[k] = r * inverse
+    """Update U and x for an exchange; u and v are changed."""
+    _open_slot(t, k, u, v, freed, inverse, r)
+    change(t.U, t.work[A], u, t.work[B], v, t.work[OF_U])
+
+
+@inner
+def swap_inverse_and_multiply(t, k, u, v, freed, inverse, r, g, w):
+    """Do `swap_inverse`, and set w = U g with the U that results."""
+    _open_slot(t, k, u, v, freed, inverse, r)
+    change_and_multiply(t.U, t.work[A], u, t.work[B], v, t.work[OF_U], g, w)
 
 
 @inner
@@ -89,9 +110,7 @@ def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_
     n_inside = g.size
     fours = outside.size & -4
     for l in range(0, fours, 4):
-        W_a, W_b = W[l, :n_inside], W[l + 1, :n_inside]
-        W_c, W_d = W[l + 2, :n_inside], W[l + 3, :n_inside]
-        a, b, c, d = dot_four(W_a, W_b, W_c, W_d, g)
+        a, b, c, d = dot_block(W, l, g)
         w_k = (W[l, k], W[l + 1, k], W[l + 2, k], W[l + 3, k])
         s = (w_k[0] * freed, w_k[1] * freed, w_k[2] * freed, w_k[3] * freed)
         a = row[outside[l]] - a + s[0] * w
@@ -99,7 +118,7 @@ def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_
         c = row[outside[l + 2]] - c + s[2] * w
         d = row[outside[l + 3]] - d + s[3] * w
         q = (a * inverse, b * inverse, c * inverse, d * inverse)
-        subtract_four(W_a, W_b, W_c, W_d, s, u, q, v)
+        subtract_block(W, l, s, u, q, v)
         correlation = (a, b, c, d)
         for i in range(4):
             W[l + i, k] = q[i]
@@ -162,6 +181,7 @@ def swap(t, k, p):
             delta, _, gamma, r = careful_swap(t, k, j, t.W[p, :n_inside])
         read_row(t.U, k, u)
         copy_row(t.W[p, :n_inside], v)
+        read_diagonals(t)
         singularity = prepare_swap(t, k, j, gamma, freed, u, v)
         if singularity < 0.0:
             return False
@@ -195,9 +215,12 @@ def singularity_with(t, j, v, inverse):
 def add_inverse(t, j, v, inverse, r):
     """Update U, x and the slots for the addition of column j."""
     n_inside = t.counts[SIZE]
-    subtract(t.U, 0.0, v, -inverse, v)
+    a, b = t.work[A, :n_inside], t.work[B, :n_inside]
     for m in range(n_inside):
+        a[m] = 0.0
+        b[m] = inverse * v[m]
         t.x[m] -= r * inverse * v[m]
+    change(t.U, a, v, b, v, t.work[OF_U])
     write_row(t.U, n_inside, v, -inverse)
     t.U[n_inside, n_inside] = inverse
     t.x[n_inside] = r * inverse
@@ -210,9 +233,12 @@ def remove_inverse(t, k, u, freed):
     """Update U, x and the slots for the removal of slot k; the last slot's column moves to slot k."""
     last = t.counts[SIZE] - 1
     x_k = t.x[k]
-    subtract(t.U, freed, u, 0.0, u)
+    a, b = t.work[A, : last + 1], t.work[B, : last + 1]
     for m in range(last + 1):
+        a[m] = -freed * u[m]
+        b[m] = 0.0
         t.x[m] -= x_k * freed * u[m]
+    change(t.U, a, u, b, u, t.work[OF_U])
     if k < last:
         read_row(t.U, last, u)
         u[k] = u[last]

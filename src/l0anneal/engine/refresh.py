@@ -25,7 +25,7 @@ from l0anneal.engine.tableau import (
     copy_row,
     support_gram,
 )
-from l0anneal.engine.vectors import dot
+from l0anneal.engine.vectors import dot, dot_rows
 
 __all__ = ["drift", "refresh", "refresh_due", "refresh_inverse", "refreshed_for"]
 
@@ -50,35 +50,53 @@ def _invert(G, U):
     """
     n = G.shape[0]
     L = np.empty((n, n))
-    inverse = np.empty((n, n))  # the inverse of L
+    for j in range(n):
+        L_j = L[j, :j]
+        total = G[j, j] - dot(L_j, L_j)
+        if not total > 0.0:
+            return False
+        L[j, j] = 1.0 / math.sqrt(total)  # the diagonal of L holds reciprocals
+        fours = n - (n - j - 1) % 4
+        for i in range(j + 1, fours, 4):
+            dots = dot_rows(L, i, L_j)
+            for l in range(4):
+                L[i + l, j] = (G[i + l, j] - dots[l]) * L[j, j]
+        for i in range(fours, n):
+            L[i, j] = (G[i, j] - dot(L_j, L[i])) * L[j, j]
+    inverse = np.zeros((n, n))  # of L
+    factors = np.empty(n)
+    first = np.int64(0)  # for a literal zero, `_add_rows` would be compiled again
     for i in range(n):
-        for j in range(i + 1):
-            total = G[i, j] - dot(L[i, :j], L[j])
-            if i > j:
-                L[i, j] = total * L[j, j]  # the diagonal of L holds reciprocals
-            elif total > 0.0:
-                L[i, i] = 1.0 / math.sqrt(total)
-            else:
-                return False
-    for i in range(n):
-        row = inverse[i]
-        for j in range(i):
-            row[j] = U[i, j] = 0.0
-        U[i, i] = 0.0
         for m in range(i):
-            factor = L[i, m] * L[i, i]
-            above = inverse[m]
-            for j in range(m + 1):
-                row[j] -= factor * above[j]
-        row[i] = L[i, i]
-        for m in range(i + 1):
-            U_m = U[m]
-            for j in range(m + 1):
-                U_m[j] += row[m] * row[j]
+            factors[m] = -L[i, m] * L[i, i]
+        _add_rows(inverse[i, :i], inverse, factors, first, i)
+        inverse[i, i] = L[i, i]
+    for m in range(n):
+        row = U[m, : m + 1]
+        for j in range(m + 1):
+            row[j] = 0.0
+        for i in range(m, n):
+            factors[i] = inverse[i, m]
+        _add_rows(row, inverse, factors, m, n)
     for i in range(n):
         for j in range(i):
             U[j, i] = U[i, j]
     return True
+
+
+@inner
+def _add_rows(row, matrix, factors, first, last):
+    """Add rows of a lower triangle times factors to ``row``, one after another, but read in fours."""
+    fours = last - (last - first) % 4
+    for m in range(first, fours, 4):
+        a, b, c, d = matrix[m], matrix[m + 1], matrix[m + 2], matrix[m + 3]
+        of_a, of_b, of_c, of_d = factors[m], factors[m + 1], factors[m + 2], factors[m + 3]
+        for j in range(min(row.size, m + 4)):
+            row[j] = (((row[j] + of_a * a[j]) + of_b * b[j]) + of_c * c[j]) + of_d * d[j]
+    for m in range(fours, last):
+        a, of_a = matrix[m], factors[m]
+        for j in range(min(row.size, m + 1)):
+            row[j] += of_a * a[j]
 
 
 @separate(TABLEAU, allocates=True)

@@ -5,12 +5,16 @@ proposal and continue later with the same stream, in another thread or another p
 seeded from :class:`numpy.random.SeedSequence`, whose children give independent chains.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.kernel import kernel
+from l0anneal.engine.kernel import inlined, kernel
 
-__all__ = ["below", "stream", "uniform"]
+__all__ = ["accepts", "below", "stream", "uniform"]
+
+_NEVER = 40.0  # exp(−40) is less than 2⁻⁵³, the smallest number above zero that `uniform` draws
 
 _MASK32 = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -57,3 +61,11 @@ def below(state, n):
             product = (_next(state) >> _32) * bound
             low = product & _MASK32
     return np.int64(product >> _32)
+
+
+@inlined
+def accepts(chance, cost):
+    """Whether a number drawn by `uniform` is less than exp(−cost), as in Metropolis' rule."""
+    if cost > _NEVER and chance > 0.0:
+        return False  # without the exponential, which takes as long as the rest of a proposal
+    return chance < math.exp(-cost)

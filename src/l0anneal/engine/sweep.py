@@ -14,13 +14,15 @@ from l0anneal.engine.workspace import Workspace
 
 __all__ = ["Mover", "Sweeps"]
 
+LONGER = 8  # a chunk is so many times longer after one with so many times fewer changes
+
 
 class Sweeps:
     """Sweeps of one kernel at one temperature; a sweep is N proposals.
 
-    The kernel runs for at most `Workspace.chunk` proposals at a time, a few hundredths of a second, and
-    ``workspace.pause`` is called between these chunks, so that it can stop the run. Cutting a run into
-    chunks changes no number.
+    The kernel runs for `Workspace.chunk` proposals at a time, which take a few hundredths of a second if
+    all of them are accepted, or for `LONGER` times as many where few are. ``workspace.pause`` is called
+    between these chunks, so that it can stop the run. Cutting a run into chunks changes no number.
 
     Parameters
     ----------
@@ -40,6 +42,8 @@ class Sweeps:
         For `multi_flip`: the largest number of pairs to exchange at once.
     length : int, optional
         Number of proposals in a sweep; by default N.
+    few : bool
+        Whether few proposals are expected to be accepted.
 
     Attributes
     ----------
@@ -57,10 +61,12 @@ class Sweeps:
         record: bool = True,
         n_pairs: int = 2,
         length: int | None = None,
+        few: bool = False,
     ) -> None:
         self.workspace, self.kernel, self.n_sweeps = workspace, kernel, n_sweeps
         self.length = workspace.problem.n_columns if length is None else length
         self.before = (state, *law)
+        self.few = few
         self.tally = new_tally(n_pairs)
         self.energies = np.zeros(n_sweeps)
         self.after = (self.energies, self.tally) if record else (self.tally,)
@@ -83,12 +89,16 @@ class Sweeps:
     def _run(self, n_sweeps: int, progress: Callable[[int], object] = lambda n: None) -> None:
         workspace, length = self.workspace, self.length
         end = n_sweeps * length
+        direct = is_direct(self.kernel)
         while self.tally[PROPOSED] < end:
-            before = int(self.tally[PROPOSED])
-            stop = min(end, before + workspace.chunk(is_direct(self.kernel)))
+            before, accepted = int(self.tally[PROPOSED]), int(self.tally[ACCEPTED])
+            longer = LONGER if self.few and not direct else 1
+            stop = min(end, before + longer * workspace.chunk(direct))
             workspace.run(self.kernel, *self.before, stop, *self.after)
             workspace.pause()
+            made = int(self.tally[PROPOSED]) - before
             progress(int(self.tally[PROPOSED]) // length - before // length)
+            self.few = bool((self.tally[ACCEPTED] - accepted) * LONGER <= made)
 
 
 class Mover:
@@ -139,5 +149,6 @@ class Mover:
             mu,
             n_sweeps=n_sweeps,
             n_pairs=self.n_pairs,
+            few=acceptance * LONGER <= 1.0,
         )
         return self._last

@@ -5,10 +5,19 @@ all of the squares of four rows on the diagonal. Products and updates treat a gr
 of four numbers (see `vectors`), and what is left of a group at the end one row at a time.
 """
 
+from l0anneal.engine.inverse_vectors import change_block, multiply_block
 from l0anneal.engine.kernel import inner
-from l0anneal.engine.vectors import dot, multiply_four, subtract_four
+from l0anneal.engine.vectors import dot
 
-__all__ = ["copy", "multiply", "read_row", "subtract", "write_row"]
+__all__ = [
+    "change",
+    "change_and_multiply",
+    "copy",
+    "multiply",
+    "multiply_two",
+    "read_row",
+    "write_row",
+]
 
 
 @inner
@@ -40,29 +49,56 @@ def copy(U, n, V):
 @inner
 def multiply(U, g, v):
     """Set v = U g."""
-    n = g.size
-    fours = n & -4
+    fours = g.size & -4
     for m in range(0, fours, 4):
-        a, b, c, d = U[m, : m + 4], U[m + 1, : m + 4], U[m + 2, : m + 4], U[m + 3, : m + 4]
-        multiply_four(a, b, c, d, g, v)
-    for m in range(fours, n):
-        U_m, g_m = U[m, :m], g[m]
-        for l in range(m):
-            v[l] += U_m[l] * g_m
-        v[m] = U[m, m] * g_m + dot(U_m, g)
+        multiply_block(U, m, (g,), (v,))
+    for m in range(fours, g.size):
+        _multiply_row(U, m, g, v)
 
 
 @inner
-def subtract(U, s, u, q, v):
-    """Subtract s u uᵀ + q v vᵀ from U."""
-    n = u.size
-    fours = n & -4
+def multiply_two(U, g, v, h, w):
+    """Set v = U g and w = U h, to the same bits as `multiply`."""
+    fours = g.size & -4
     for m in range(0, fours, 4):
-        a, b, c, d = U[m, : m + 4], U[m + 1, : m + 4], U[m + 2, : m + 4], U[m + 3, : m + 4]
-        of_u = (s * u[m], s * u[m + 1], s * u[m + 2], s * u[m + 3])
-        of_v = (q * v[m], q * v[m + 1], q * v[m + 2], q * v[m + 3])
-        subtract_four(a, b, c, d, of_u, u, of_v, v)
-    for m in range(fours, n):
-        U_m, s_m, q_m = U[m, :n], s * u[m], q * v[m]
-        for l in range(n):
-            U_m[l] -= s_m * u[l] + q_m * v[l]
+        multiply_block(U, m, (g, h), (v, w))
+    for m in range(fours, g.size):
+        _multiply_row(U, m, g, v)
+        _multiply_row(U, m, h, w)
+
+
+@inner
+def change(U, a, x, b, y, d):
+    """Add a xᵀ + b yᵀ, which must be symmetric, to U; d receives the new diagonal."""
+    fours = x.size & -4
+    for m in range(0, fours, 4):
+        change_block(U, m, a, x, b, y, d, (), ())
+    for m in range(fours, x.size):
+        _change_row(U, m, a, x, b, y, d)
+
+
+@inner
+def change_and_multiply(U, a, x, b, y, d, g, v):
+    """Do `change`, and then set v = U g, to the same bits as `multiply`, in one pass over U."""
+    fours = x.size & -4
+    for m in range(0, fours, 4):
+        change_block(U, m, a, x, b, y, d, (g,), (v,))
+    for m in range(fours, x.size):
+        _change_row(U, m, a, x, b, y, d)
+        _multiply_row(U, m, g, v)
+
+
+@inner
+def _multiply_row(U, m, g, v):
+    U_m, g_m = U[m, :m], g[m]
+    for l in range(m):
+        v[l] += U_m[l] * g_m
+    v[m] = U[m, m] * g_m + dot(U_m, g)
+
+
+@inner
+def _change_row(U, m, a, x, b, y, d):
+    U_m, a_m, b_m = U[m, : x.size], a[m], b[m]
+    for l in range(x.size):
+        U_m[l] += a_m * x[l] + b_m * y[l]
+    d[m] = U_m[m]

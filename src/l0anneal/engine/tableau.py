@@ -69,6 +69,10 @@ SIZE, MOVES, REFRESHES, CLOCK, STALE = range(5)
 # the largest U_mm G_mm.
 ENERGY, DEFECT, FAULT, SINGULARITY = range(4)
 
+# Rows of Tableau.work that have a meaning of their own: two factors of a change of U, the diagonals of U
+# and of G_SS, and the first of five that `pair_flip_direct` keeps.
+A, B, OF_U, OF_G, KEPT = 9, 10, 11, 12, 13
+
 
 class Tableau(NamedTuple):
     """The arrays of a tableau; the module's docstring defines U, W, x, r, gamma and b."""
@@ -128,7 +132,7 @@ def empty_tableau(
         x=np.zeros(capacity),
         r=b.copy(),
         gamma=diag.copy(),
-        work=aligned_rows(9, capacity),
+        work=aligned_rows(KEPT + 5, capacity),
         inner=np.zeros((capacity, capacity)),
         known=np.full(capacity, -1, dtype=np.int64),
         place=np.full(n, -1, dtype=np.int64),
@@ -315,10 +319,16 @@ def measure_leaving(t, k, u, h):
 
     h is G_iS for the column i in slot k.
     """
-    unit = abs(u[k] * (t.diag[t.inside[k]] - h[k]) - 1.0 + dot(u, h))
     b = t.work[8, : u.size]
     for m in range(u.size):
         b[m] = t.b[t.inside[m]]
+    return measure_leaving_with(t, k, u, h, b)
+
+
+@inner
+def measure_leaving_with(t, k, u, h, b):
+    """Do `measure_leaving`, where the correlations b_S are known."""
+    unit = abs(u[k] * (t.diag[t.inside[k]] - h[k]) - 1.0 + dot(u, h))
     x = abs(dot(u, b) - t.x[k])
     t.values[DEFECT] = max(t.values[DEFECT], unit)
     return abs(t.x[k]) / u[k] * (x + abs(t.x[k]) * unit)

@@ -27,6 +27,7 @@ from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.tableau import (
     ENERGY,
     REFRESHES,
+    SINGULARITY,
     SIZE,
     STALE,
     Tableau,
@@ -232,6 +233,8 @@ class Workspace:
         span of the others, which reaches the rank. Raises ValueError if ``size`` exceeds the rank.
         """
         if size <= min(self.problem.n_samples, order.size):
+            if self._set(order[:size]):
+                return
             for j in order:
                 if self.size == size:
                     break
@@ -242,6 +245,8 @@ class Workspace:
 
     def begin_at(self, support: NDArray[np.int64]) -> None:
         """Add the columns of ``support``; raise ValueError if they are linearly dependent."""
+        if self._set(support):
+            return
         for j in support:
             if not self.add(int(j)):
                 raise ValueError(
@@ -249,6 +254,36 @@ class Workspace:
                     f"the span of those before it; remove it or choose another column"
                 )
         self.refresh()
+
+    def _set(self, columns: NDArray[np.int64]) -> bool:
+        """Make an empty support that of ``columns`` at once, if the Gram matrix is held.
+
+        Returns False, and leaves the support empty, unless all columns could also be added one after
+        another, with the same outcome.
+        """
+        t, n = self.tableau, self.problem.n_columns
+        if self.size > 0 or not self.problem.gram_is_whole or columns.size > t.inside.size:
+            return False
+        place, outside = np.arange(n).tolist(), np.arange(n).tolist()
+        for j in columns.tolist():
+            i = outside.pop()  # the last outside column takes the position of the one that leaves
+            if i != j:
+                outside[place[j]], place[i] = i, place[j]
+        t.inside[: columns.size], t.outside[: len(outside)] = columns, outside
+        t.counts[SIZE] = columns.size
+        # U_mm grows with each column, so that a support is admissible only if all before it were
+        if refresh(t) and 2.0 * PIVOT * t.values[SINGULARITY] < 1.0:
+            return True
+        self._clear()
+        return False
+
+    def _clear(self) -> None:
+        """Remove all columns."""
+        t = self.tableau
+        t.counts[SIZE] = 0
+        t.outside[:] = np.arange(t.b.size)
+        t.r[:], t.gamma[:] = t.b, t.diag
+        t.values[ENERGY] = 0.0
 
     def fill_greedily(self, size: int) -> None:
         """Add the column that lowers the energy most, until the support has ``size`` columns."""
@@ -403,10 +438,7 @@ class Workspace:
     def _fill_by_distance(self, size: int) -> None:
         """Start again, and add the column farthest from the span of the others, one after another."""
         t = self.tableau
-        t.counts[SIZE] = 0
-        t.outside[:] = np.arange(t.b.size)
-        t.r[:], t.gamma[:] = t.b, t.diag
-        t.values[ENERGY] = 0.0
+        self._clear()
         limit = min(size, self.problem.n_samples)
         while self.size < limit:
             farthest = int(np.argmax(self.outside_distances))

@@ -37,6 +37,7 @@ DROP = 1e-2  # a dominant column leaves at most this fraction of what was left b
 RELATED = 0.5  # correlation from which on columns can stand in for each other
 DUPLICATE = 1e-13  # squared distance at which unit columns are equal up to rounding
 WORTHWHILE = 0.1  # fraction of the energy that an excluded support must gain to be reported
+CLOSE = 1.0 - 0.5 * PIVOT  # correlation above which columns cannot be chosen together
 BLOCK = 2**22  # elements of the Gram matrix that are compared at a time
 
 Indices = NDArray[np.int64]
@@ -148,7 +149,7 @@ def compare_chains(
         left=left,
         resolution=resolution / signal,
         groups=_groups(problem, supports, common),
-        excluded=None if exact is not None else _excluded(problem, best),
+        excluded=None if exact is not None else _excluded(problem, best, float(np.min(energies))),
     )
 
 
@@ -191,8 +192,8 @@ def _groups(
     return tuple(tuple(group) for group in groups if len(group) > 1)
 
 
-def _excluded(problem: SparseProblem, support: Indices) -> Excluded | None:
-    """Look for a better support among those that are not admissible.
+def _excluded(problem: SparseProblem, support: Indices, energy: float) -> Excluded | None:
+    """Look for a better support than one with this energy among those that are not admissible.
 
     Candidates are columns nearly in the span of the support, which could not enter, and pairs of
     nearly equal columns outside, which could not enter together. The gain is estimated from the
@@ -222,7 +223,6 @@ def _excluded(problem: SparseProblem, support: Indices) -> Excluded | None:
         if free[i] and free[j] and k > 1:
             difference = correlation[i] - np.sign(g) * correlation[j]
             candidates.append((difference**2 / (2.0 - 2.0 * abs(g)), (i, j)))
-    energy = problem.energy(support)
     worthwhile = 2.0 * WORTHWHILE * energy / problem.unit_energy
     for gain, columns in sorted(candidates, reverse=True)[:3]:
         if gain > worthwhile:
@@ -238,8 +238,11 @@ def _nearly_equal(problem: SparseProblem) -> list[tuple[int, int, float]]:
     width = max(1, BLOCK // problem.n_columns)
     for start in range(0, problem.n_columns, width):
         block = problem.gram[start : start + width]
-        close = np.abs(block) > 1.0 - 0.5 * PIVOT
-        for i, j in np.argwhere(close):
+        ones = block > CLOSE
+        itself = np.count_nonzero(np.diagonal(ones, offset=start))
+        if block.min() >= -CLOSE and np.count_nonzero(ones) == itself:
+            continue  # quickly, without an array of absolute values
+        for i, j in np.argwhere(np.abs(block) > CLOSE):
             g = float(block[i, j])
             if start + i < j and 1.0 - abs(g) > 0.5 * DUPLICATE:
                 pairs.append((int(start + i), int(j), g))

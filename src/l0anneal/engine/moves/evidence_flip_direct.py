@@ -39,6 +39,7 @@ from l0anneal.engine.near_gram import cross_near, know_last, know_slot, open_nea
 from l0anneal.engine.pivots import (
     add_inverse,
     prepare_swap,
+    read_diagonals,
     remove_inverse,
     singularity_with,
     swap_inverse,
@@ -108,6 +109,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
         return 0
     u = t.work[1, :n_inside]
     read_row(t.U, k, u)
+    read_diagonals(t)
     singularity = prepare_swap(t, k, j, gamma, freed, u, v)
     if singularity < 0.0:
         return 0

@@ -9,7 +9,7 @@ from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SI
 from l0anneal.engine.moves.row import joins_easily, reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
-from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.rng import accepts, below, uniform
 from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap
 
 __all__ = ["heat_bath"]
@@ -81,7 +81,7 @@ def heat_bath(t, state, mu, stop, energies, tally):
                     k = _draw_slot(state, mu, delta, weight, far)
                 else:
                     k = below(state, n_inside)
-                    if not uniform(state) < math.exp(-mu * delta_swap(t, k, p)):
+                    if not accepts(uniform(state), mu * delta_swap(t, k, p)):
                         k = -1
             if k >= 0:
                 j = t.outside[p]

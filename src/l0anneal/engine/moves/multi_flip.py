@@ -8,7 +8,7 @@ from l0anneal.engine.kernel import allocating, inner, kernel
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, PAIRS, PROPOSED, SINGULAR, SPARE_ROWS
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
-from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.rng import accepts, below, uniform
 from l0anneal.engine.tableau import (
     CAREFUL,
     ENERGY,
@@ -208,7 +208,7 @@ def multi_flip(t, state, mu, stop, energies, tally):
                 delta = np.inf
             else:
                 delta = delta_exchange(t, slots, outs, scratch)
-            if delta < np.inf and chance < math.exp(-mu * delta):
+            if delta < np.inf and accepts(chance, mu * delta):
                 if t.row_of[t.outside[outs[0]]] < 0:
                     copy_row(before, state)
                     return t.outside[outs[0]]

@@ -1,12 +1,10 @@
 """The paper's move: exchange a random column of the support for a random column outside."""
 
-import math
-
 from l0anneal.engine.kernel import separate
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, MOVE, OUTSIDE, PROPOSED, SINGULAR, SLOT
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
-from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.rng import accepts, below, uniform
 from l0anneal.engine.tableau import ENERGY, SIZE, delta_swap
 
 __all__ = ["pair_flip"]
@@ -53,7 +51,7 @@ def pair_flip(t, state, mu, stop, energies, tally):
             else:
                 k = below(state, n_inside)
                 p = below(state, n_outside)
-            if waiting or uniform(state) < math.exp(-mu * delta_swap(t, k, p)):
+            if waiting or accepts(uniform(state), mu * delta_swap(t, k, p)):
                 j = t.outside[p]
                 if t.row_of[j] < 0:
                     tally[SLOT], tally[OUTSIDE] = k, p

@@ -14,7 +14,7 @@ from l0anneal.engine.moves.protocol import ACCEPTED, DONE, OUTSIDE, PROPOSED, SI
 from l0anneal.engine.moves.row import reach, slot_terms, swap_row
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
-from l0anneal.engine.rng import below, uniform
+from l0anneal.engine.rng import accepts, below, uniform
 from l0anneal.engine.tableau import CAREFUL, ENERGY, SINGULARITY, SIZE, delta_swap
 
 __all__ = ["rejection_free"]
@@ -120,7 +120,7 @@ def _propose(t, state, mu):
     n_outside = t.b.size - n_inside
     for rejections in range(t.b.size):
         k, p = below(state, n_inside), below(state, n_outside)
-        if uniform(state) < math.exp(-mu * delta_swap(t, k, p)):
+        if accepts(uniform(state), mu * delta_swap(t, k, p)):
             return rejections, k, p
     return t.b.size, -1, 0
 
