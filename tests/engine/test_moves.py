@@ -253,12 +253,17 @@ def test_the_step_of_a_walk_is_the_best_that_is_allowed(kind, n, inside, seed):
             and refused[t.outside[pair[1]]] != 4
             and abs(change) > 1e-11
         }
-        tally = new_tally()
-        change = choose_step(t, marks, now, 4, sensation, tally)
-        assert (change < kick.HUGE) == bool(permitted)
-        if permitted:
-            chosen = changes[tally[SLOT], tally[OUTSIDE]][0]
-            assert change == pytest.approx(chosen, abs=1e-9)
-            assert (tally[SLOT], tally[OUTSIDE]) in permitted
-            assert chosen == pytest.approx(min(permitted.values()), abs=1e-9)
+        # what was good at an earlier step, whether it still is or not, changes nothing
+        at = kick.start_of_walk(n)[1]
+        for earlier in ("nothing", "this step", "anything", "another size"):
+            if earlier in ("anything", "another size"):
+                at[kick.N_GOOD] = kick.GOOD + 3
+                at[kick.N_GOOD + 1 :] = rng.integers(0, 100 if earlier == "another size" else 3)
+            change = choose_step(t, marks, now, 4, sensation, at)
+            assert (change < kick.HUGE) == bool(permitted)
+            if permitted:
+                chosen = changes[at[SLOT], at[OUTSIDE]][0]
+                assert change == pytest.approx(chosen, abs=1e-9)
+                assert (at[SLOT], at[OUTSIDE]) in permitted
+                assert chosen == pytest.approx(min(permitted.values()), abs=1e-9)
     assert not all(may_leave and may_enter for _, may_leave, may_enter in changes.values())

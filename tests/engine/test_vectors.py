@@ -15,9 +15,10 @@ from l0anneal.engine.vectors import (
     dot_block,
     dot_four,
     dot_rows,
+    gaining_rows,
     largest,
-    most_gained,
     subtract_block,
+    subtract_block_and_dot,
 )
 
 LENGTHS = [*range(40), 63, 64, 80, 257, 1000]
@@ -192,39 +193,65 @@ def test_the_largest_element(n):
 
 
 @njit
-def compiled_gain(w, y, freed, margin, gamma, r):
-    return most_gained(w, y, freed, margin, gamma, r)
+def compiled_gains(W, p, y, freed, margin, gamma, r, least):
+    return gaining_rows(W, p, y, freed, margin, gamma, r, least)
 
 
-def gains(w, y, freed, margin, gamma, r):
-    """Return what each exchange gains beyond its margin, in the compiled order of operations."""
-    return [
-        fused(
-            fused(w_k, y_k, r),
-            fused(w_k, y_k, r),
-            -(fused(w_k * w_k, freed_k, gamma) * margin_k),
-        )
-        for w_k, y_k, freed_k, margin_k in zip(w, y, freed, margin)
-    ]
-
-
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 80])
-def test_the_exchange_that_gains_most_is_found_at_any_slot(n):
-    rng = np.random.default_rng(n)
-    w, y, freed, margin = rng.standard_normal((4, n))
-    gamma, r = 0.7, 0.3
-    for at in range(n):
-        best = margin.copy()
-        best[at] = -1e3
-        distance = np.abs(freed)
-        expected = gains(w, y, distance, best, gamma, r)
-        assert int(np.argmax(expected)) == at
-        assert compiled_gain(w, y, distance, best, gamma, r) == expected[at]
-        best[(at + 1) % n] = np.nan if n > 1 else best[at]
-        assert compiled_gain(w, y, distance, best, gamma, r) == expected[at]
-    assert compiled_gain(0.0 * w, y, freed, np.ones(n), gamma, r) == (
-        fused(r, r, -gamma) if n else -np.inf
+def most_gained(w, y, freed, margin, gamma, r):
+    """Return by how much the best exchange of a row is beyond its margin, with exact fractions."""
+    return max(
+        (
+            fused(
+                fused(w_k, y_k, r),
+                fused(w_k, y_k, r),
+                -(fused(w_k * w_k, freed_k, gamma) * margin_k),
+            )
+            for w_k, y_k, freed_k, margin_k in zip(w, y, freed, margin)
+        ),
+        default=-np.inf,
     )
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 7, 8, 9, 12, 15, 16, 21, 80])
+def test_rows_in_which_an_exchange_gains_are_found_at_any_slot(n):
+    rng = np.random.default_rng(n)
+    W = rng.standard_normal((6, n + 3))
+    y, freed, margin = rng.standard_normal(n), rng.uniform(0.5, 2.0, n), rng.uniform(5.0, 9.0, n)
+    gamma, r = rng.uniform(0.5, 1.0, 6), 0.1 * rng.standard_normal(6)
+    W *= 0.1
+    for at in range(n):
+        W[2, at] = 30.0 * np.sign(r[2] * y[at])  # the exchange of slot ``at`` in row 2 gains most
+        best = np.where(np.arange(n) == at, -1.0, margin)
+        gained = [most_gained(w, y, freed, best, *numbers) for w, *numbers in zip(W, gamma, r)]
+        for p in (0, 1, 2):
+            for i in range(4):
+                here = gained[p + i]
+                for least, expected in ((here, 0), (np.nextafter(here, -np.inf), 1)):
+                    found = compiled_gains(W, p, y, freed, best, gamma, r, least)
+                    assert found >> i & 1 == expected
+        best[(at + 1) % n] = np.nan if n > 1 else best[at]
+        assert compiled_gains(W, 2, y, freed, best, gamma, r, gained[2]) & 1 == 0
+        assert compiled_gains(W, 2, y, freed, best, gamma, r, gained[2] - 1e-9) & 1 == 1
+        W[2, at] = 0.0
+    assert compiled_gains(W, 0, y, freed, margin, gamma, r, np.inf) == 0
+    assert n > 0 or compiled_gains(W, 0, y, freed, margin, gamma, r, -np.inf) == 0
+
+
+@njit
+def compiled_subtraction_and_dots(W, s, x, q, y, z):
+    return subtract_block_and_dot(W, 0, s, x, q, y, z)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 8, 11, 12, 13, 21, 80])
+def test_rows_are_changed_while_the_next_are_multiplied(n):
+    rng = np.random.default_rng(n)
+    W, x, y, z = rng.standard_normal((8, n + 2)), *rng.standard_normal((3, n))
+    s, q = rng.standard_normal((2, 4))
+    expected = W.copy()
+    plain_change(expected[:4], n, -s, x, -q, y)
+    found = compiled_subtraction_and_dots(W, tuple(s), x, tuple(q), y, z)
+    np.testing.assert_array_equal(W, expected)
+    assert found == tuple(plain(row, z, n_sums=2) for row in W[4:, :n])
 
 
 def test_arrays_of_another_type_or_layout_are_refused():

@@ -14,7 +14,7 @@ U and x of the support change by the two rank-one steps of the paper's matrix-in
 from numba import int64
 
 from l0anneal.engine.inverse_vectors import open_slot, regress
-from l0anneal.engine.kernel import inner, separate
+from l0anneal.engine.kernel import inlined, inner, separate
 from l0anneal.engine.refresh import refreshed_for
 from l0anneal.engine.symmetric import change, change_and_multiply, read_row, write_row
 from l0anneal.engine.tableau import (
@@ -34,12 +34,13 @@ from l0anneal.engine.tableau import (
     measure_leaving,
     read_gram_row,
 )
-from l0anneal.engine.vectors import dot, dot_block, subtract_block
+from l0anneal.engine.vectors import dot, dot_block, subtract_block, subtract_block_and_dot
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = [
     "add",
     "add_inverse",
+    "clear_slot",
     "prepare_swap",
     "read_diagonals",
     "remove",
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 
-@inner
+@inlined
 def read_diagonals(t):
     """Copy the diagonals of U and of G_SS to their rows of ``work``."""
     n_inside = t.counts[SIZE]
@@ -61,7 +62,7 @@ def read_diagonals(t):
         of_G[m] = t.diag[t.inside[m]]
 
 
-@inner
+@inlined
 def prepare_swap(t, k, j, gamma, freed, u, v):
     """Test whether column j may enter slot k, and change v into its regression on S without slot k.
 
@@ -77,24 +78,33 @@ def prepare_swap(t, k, j, gamma, freed, u, v):
     return singularity if singularity * PIVOT < 1.0 else -1.0
 
 
-@inner
+@inlined
+def clear_slot(t, k, u):
+    """Set row and column k of U to zero, as `swap_inverse` expects them.
+
+    A processor waits if it has to read as one vector what was just written as single numbers, so that
+    this is best done some time before.
+    """
+    write_row(t.U, k, u, 0.0)
+
+
+@inlined
 def _open_slot(t, k, u, v, freed, inverse, r):
     """Update x for an exchange, and fill in a and b for the change a uᵀ + b vᵀ of U.
 
     With zeros in row and column k of U, u_k = 0 and v_k = −1, the change fills this row and column too.
     """
-    write_row(t.U, k, u, 0.0)
     open_slot(u, v, t.x, t.work[A], t.work[B], k, freed, inverse, t.x[k] * freed, r * inverse)
 
 
-@inner
+@inlined
 def swap_inverse(t, k, u, v, freed, inverse, r):
-    """Update U and x for an exchange; u and v are changed."""
+    """Update U and x for an exchange after `clear_slot`; u and v are changed."""
     _open_slot(t, k, u, v, freed, inverse, r)
     change(t.U, t.work[A], u, t.work[B], v, t.work[OF_U])
 
 
-@inner
+@inlined
 def swap_inverse_and_multiply(t, k, u, v, freed, inverse, r, g, w):
     """Do `swap_inverse`, and set w = U g with the U that results."""
     _open_slot(t, k, u, v, freed, inverse, r)
@@ -109,16 +119,19 @@ def _swap_rows(W, gamma, r, outside, row, g, u, v, k, w, freed, inverse, x_k, r_
     """
     n_inside = g.size
     fours = outside.size & -4
+    dots = dot_block(W, 0, g) if fours > 0 else (0.0, 0.0, 0.0, 0.0)
     for l in range(0, fours, 4):
-        a, b, c, d = dot_block(W, l, g)
         w_k = (W[l, k], W[l + 1, k], W[l + 2, k], W[l + 3, k])
         s = (w_k[0] * freed, w_k[1] * freed, w_k[2] * freed, w_k[3] * freed)
-        a = row[outside[l]] - a + s[0] * w
-        b = row[outside[l + 1]] - b + s[1] * w
-        c = row[outside[l + 2]] - c + s[2] * w
-        d = row[outside[l + 3]] - d + s[3] * w
+        a = row[outside[l]] - dots[0] + s[0] * w
+        b = row[outside[l + 1]] - dots[1] + s[1] * w
+        c = row[outside[l + 2]] - dots[2] + s[2] * w
+        d = row[outside[l + 3]] - dots[3] + s[3] * w
         q = (a * inverse, b * inverse, c * inverse, d * inverse)
-        subtract_block(W, l, s, u, q, v)
+        if l + 4 < fours:
+            dots = subtract_block_and_dot(W, l, s, u, q, v, g)
+        else:
+            subtract_block(W, l, s, u, q, v)
         correlation = (a, b, c, d)
         for i in range(4):
             W[l + i, k] = q[i]
@@ -170,6 +183,7 @@ def swap(t, k, p):
     g, u = t.work[0, :n_inside], t.work[1, :n_inside]
     v, h = t.work[2, :n_inside], t.work[3, :n_inside]
     while True:
+        read_diagonals(t)
         w = t.W[p, k]
         freed = 1.0 / t.U[k, k]
         x_k = t.x[k]
@@ -181,7 +195,6 @@ def swap(t, k, p):
             delta, _, gamma, r = careful_swap(t, k, j, t.W[p, :n_inside])
         read_row(t.U, k, u)
         copy_row(t.W[p, :n_inside], v)
-        read_diagonals(t)
         singularity = prepare_swap(t, k, j, gamma, freed, u, v)
         if singularity < 0.0:
             return False
@@ -194,6 +207,7 @@ def swap(t, k, p):
 
     t.values[ENERGY] += delta
     t.values[SINGULARITY] = singularity
+    clear_slot(t, k, u)
     _swap_outside(t, k, p, freed, inverse, w, x_k, r)
     swap_inverse(t, k, u, v, freed, inverse, r)
     t.inside[k] = j

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.kernel import allocating, inner, separate
+from l0anneal.engine.kernel import allocating, inlined, inner, separate
 from l0anneal.engine.symmetric import copy, multiply
 from l0anneal.engine.tableau import (
     DEFECT,
@@ -30,7 +30,7 @@ from l0anneal.engine.vectors import dot, dot_rows
 __all__ = ["drift", "refresh", "refresh_due", "refresh_inverse", "refreshed_for"]
 
 
-@inner
+@inlined
 def refresh_due(t):
     """Whether the tableau must be refreshed after a move, by the rule in the module's docstring."""
     # a fresh tableau has a defect of the order of its condition number times 1e-16
@@ -159,7 +159,7 @@ def refresh(t):
     return True
 
 
-@inner
+@inlined
 def refreshed_for(t, fault):
     """Add a move's fault to the sum, or refresh the tableau if the sum would become too large.
 

@@ -263,7 +263,7 @@ def delta_add(t, p):
     return -0.5 * t.r[p] * t.r[p] / gamma
 
 
-@inner
+@inlined
 def is_near_singular(t, gamma, j):
     """Whether the present support, or the one with column j at distance γ, is near-singular."""
     return gamma <= CAREFUL * t.diag[j] or t.values[SINGULARITY] * CAREFUL >= 1.0
@@ -289,7 +289,7 @@ def delta_swap(t, k, p):
     return 0.5 * t.x[k] * t.x[k] / t.U[k, k] - 0.5 * r * r / gamma
 
 
-@inner
+@inlined
 def read_gram_row(t, j, g):
     """Copy G_jS to g, and record that row j of G was used."""
     t.counts[CLOCK] += 1
@@ -299,7 +299,7 @@ def read_gram_row(t, j, g):
         g[m] = row[t.inside[m]]
 
 
-@inner
+@inlined
 def measure_entering(t, p, g, x_new):
     """Measure the defect of outside column p's row, and return the fault that it causes.
 
@@ -313,7 +313,7 @@ def measure_entering(t, p, g, x_new):
     return abs(x_new) * r + 0.5 * x_new * x_new * gamma
 
 
-@inner
+@inlined
 def measure_leaving(t, k, u, h):
     """Measure the defect of u, which should be row k of the inverse, and return the fault it causes.
 
@@ -325,7 +325,7 @@ def measure_leaving(t, k, u, h):
     return measure_leaving_with(t, k, u, h, b)
 
 
-@inner
+@inlined
 def measure_leaving_with(t, k, u, h, b):
     """Do `measure_leaving`, where the correlations b_S are known."""
     unit = abs(u[k] * (t.diag[t.inside[k]] - h[k]) - 1.0 + dot(u, h))

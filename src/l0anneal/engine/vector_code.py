@@ -216,36 +216,49 @@ class VectorCode:
     def after(self, at: Any, n: int) -> Any:
         return self.builder.add(at, ir.Constant(at.type, n))
 
-    def dots(self, rows: list[Any], y: Any, n: Any, n_sums: int, kind: Any) -> list[Any]:
+    def dots(
+        self,
+        rows: list[Any],
+        y: Any,
+        n: Any,
+        n_sums: int,
+        kind: Any,
+        beside: Callable[[Any], Callable[[Any], object]] = lambda kind: lambda at: None,
+    ) -> list[Any]:
         """Return the inner products of rows with y, each in ``n_sums`` vectors of partial sums.
 
-        These are vectors of four numbers; if ``kind`` is wide, two of them are added up as one.
+        These are vectors of four numbers; if ``kind`` is wide, two of them are added up as one. What
+        ``beside(kind)`` returns is called at each position of a vector of a kind.
         """
         parts = n_sums * LANES // kind.count
         slots = [self.sums(parts, kind) for _ in rows]
 
-        def add(at: Any, kind: Any, slots: list[Any]) -> None:
-            right = self.load(y, at, kind)
-            for row, slot in zip(rows, slots, strict=True):
-                self.add_to(slot, self.load(row, at, kind), right)
+        def adding(kind: Any) -> Callable[[Any, list[Any]], None]:
+            also = beside(kind)
+
+            def add(at: Any, slots: list[Any]) -> None:
+                right = self.load(y, at, kind)
+                for row, slot in zip(rows, slots, strict=True):
+                    self.add_to(slot, self.load(row, at, kind), right)
+                also(at)
+
+            return add
+
+        add = adding(kind)
 
         def several(at: Any) -> None:
             for part in range(parts):
-                add(self.after(at, part * kind.count), kind, [own[part] for own in slots])
+                add(self.after(at, part * kind.count), [own[part] for own in slots])
 
         end = self.loop(n, LANES * n_sums, several)
         sums = slots
         if kind == WIDE:
             sums = [[half for wide in own for half in self.halves(wide)] for own in slots]
-        end = self.loop(n, LANES, lambda at: add(at, VECTOR, [own[0] for own in sums]), start=end)
+        add_four = adding(VECTOR)
+        end = self.loop(n, LANES, lambda at: add_four(at, [own[0] for own in sums]), start=end)
         totals = [self.total(own) for own in sums]
-
-        def single(at: Any) -> None:
-            right = self.load(y, at, DOUBLE)
-            for row, slot in zip(rows, totals, strict=True):
-                self.add_to(slot, self.load(row, at, DOUBLE), right)
-
-        self.loop(n, 1, single, start=end)
+        add_one = adding(DOUBLE)
+        self.loop(n, 1, lambda at: add_one(at, totals), start=end)
         return [self.builder.load(slot) for slot in totals]
 
     def as_tuple(self, values: list[Any]) -> Any:

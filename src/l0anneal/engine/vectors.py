@@ -15,7 +15,6 @@ only: their arguments have often just been written, in shorter pieces, and a pro
 put a vector together from several of them.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -44,10 +43,11 @@ __all__ = [
     "dot_block",
     "dot_four",
     "dot_rows",
+    "gaining_rows",
     "largest",
-    "most_gained",
     "position_of",
     "subtract_block",
+    "subtract_block_and_dot",
 ]
 
 
@@ -135,65 +135,111 @@ def _subtract_block(typingctx: Any, W: Any, l: Any, s: Any, x: Any, q: Any, y: A
 def _generate_subtract_block(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     code = VectorCode(context, builder, signature, args)
     W, l, s, x, q, y = code.values
-    rows, n = code.rows(W, l), code.size(x)
-    of_x, of_y = ([builder.fneg(number) for number in of] for of in (s, q))
-
-    def subtract(kind: Any) -> Callable[[Any], list[Any]]:
-        return code.changing(rows, of_x, of_y, x, y, kind)
-
-    end = code.loop(n, 2 * LANES, subtract(WIDE))
-    end = code.loop(n, LANES, subtract(VECTOR), start=end)
-    code.loop(n, 1, subtract(DOUBLE), start=end)
+    subtract, n, end = _subtraction(code, code.rows(W, l), s, x, q, y), code.size(x), None
+    for kind, step in ((WIDE, 2 * LANES), (VECTOR, LANES), (DOUBLE, 1)):
+        end = code.loop(n, step, subtract(kind), start=end)
     return context.get_dummy_value()
 
 
-def _most_gained(
-    typingctx: Any, w: Any, y: Any, freed: Any, margin: Any, gamma: Any, r: Any
+def _subtraction(
+    code: VectorCode, rows: list[Any], s: list[Any], x: Any, q: list[Any], y: Any
+) -> Callable[[Any], Callable[[Any], object]]:
+    of_x, of_y = ([code.builder.fneg(number) for number in of] for of in (s, q))
+    return lambda kind: code.changing(rows, of_x, of_y, x, y, kind)
+
+
+def _subtract_block_and_dot(
+    typingctx: Any, W: Any, l: Any, s: Any, x: Any, q: Any, y: Any, z: Any
 ) -> Any:
-    """Return the largest (r + w_k y_k)² − (γ + w_k² freed_k) margin_k; NaN is ignored."""
-    if not (are_vectors(w, y, freed, margin) and are_numbers(gamma, r)):
+    """Do `subtract_block`, and return the inner products of the next four rows with z, as `dot_block`.
+
+    A processor has more to do at once then than if it had to wait for four sums and then subtract.
+    """
+    if not (is_matrix(W) and are_vectors(x, y, z)) or s != FOUR or q != FOUR:
         return None
-    return types.float64(w, y, freed, margin, gamma, r), _generate_most_gained
+    return FOUR(W, l, s, x, q, y, z), _generate_subtract_block_and_dot
 
 
-def _generate_most_gained(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _generate_subtract_block_and_dot(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     code = VectorCode(context, builder, signature, args)
-    w, y, freed, margin, gamma, r = code.values
-    n = code.size(w)
-    least = ir.Constant(DOUBLE, -math.inf)
-    wides = [cgutils.alloca_once_value(builder, code.spread(least, WIDE)) for _ in range(2)]
+    W, l, s, x, q, y, z = code.values
+    subtract = _subtraction(code, code.rows(W, l), s, x, q, y)
+    others = code.rows(W, code.after(l, LANES))
+    return code.as_tuple(code.dots(others, z, code.size(z), 2, WIDE, subtract))
 
-    def keep(at: Any, kind: Any, slot: Any) -> None:
-        left = code.load(w, at, kind)
-        numerator = code.add_product(left, code.load(y, at, kind), code.spread(r, kind))
-        square = builder.fmul(left, left)
-        distance = code.add_product(square, code.load(freed, at, kind), code.spread(gamma, kind))
-        needed = builder.fneg(builder.fmul(distance, code.load(margin, at, kind)))
-        code.keep_larger(slot, code.add_product(numerator, numerator, needed))
 
-    def several(at: Any) -> None:
-        for part, slot in enumerate(wides):
-            keep(code.after(at, part * 2 * LANES), WIDE, slot)
+def _gaining_rows(
+    typingctx: Any,
+    W: Any,
+    p: Any,
+    y: Any,
+    freed: Any,
+    margin: Any,
+    gamma: Any,
+    r: Any,
+    least: Any,
+) -> Any:
+    """Return in which of rows p, ..., p + 3 of a matrix there is an exchange that gains enough, as bits.
 
-    end = code.loop(n, 4 * LANES, several)
-    end = code.loop(n, 2 * LANES, lambda at: keep(at, WIDE, wides[0]), start=end)
-    code.keep_larger(wides[0], builder.load(wides[1]))
-    number = cgutils.alloca_once_value(builder, least)
-    for i in range(2 * LANES):
-        code.keep_larger(
-            number, builder.extract_element(builder.load(wides[0]), ir.Constant(INDEX, i))
-        )
-    code.loop(n, 1, lambda at: keep(at, DOUBLE, number), start=end)
-    return builder.load(number)
+    Bit i is set if (r + w_k y_k)² − (γ + w_k² freed_k) margin_k is more than ``least`` for some k, with
+    row w and the elements γ and r at p + i; NaN is not more.
+    """
+    if not (is_matrix(W) and are_vectors(y, freed, margin, gamma, r) and are_numbers(least)):
+        return None
+    return types.int64(W, p, y, freed, margin, gamma, r, least), _generate_gaining_rows
+
+
+def _generate_gaining_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    code = VectorCode(context, builder, signature, args)
+    W, p, y, freed, margin, gamma, r, least = code.values
+    rows = code.rows(W, p)
+    numbers = [[code.load(of, code.after(p, i), DOUBLE) for i in range(LANES)] for of in (gamma, r)]
+    kinds = (WIDE, VECTOR, DOUBLE)
+    slots = {
+        kind: [cgutils.alloca_once_value(builder, code.spread(least, kind)) for _ in rows]
+        for kind in kinds
+    }
+
+    def body(kind: Any) -> Callable[[Any], None]:
+        gammas, rs = ([code.spread(number, kind) for number in own] for own in numbers)
+
+        def keep(at: Any) -> None:
+            slope, free, needed = (code.load(of, at, kind) for of in (y, freed, margin))
+            for left, own_gamma, own_r, slot in zip(
+                code.load_all(rows, at, kind), gammas, rs, slots[kind], strict=True
+            ):
+                numerator = code.add_product(left, slope, own_r)
+                distance = code.add_product(builder.fmul(left, left), free, own_gamma)
+                short = builder.fneg(builder.fmul(distance, needed))
+                code.keep_larger(slot, code.add_product(numerator, numerator, short))
+
+        return keep
+
+    n, end = code.size(y), None
+    for kind, step in zip(kinds, (2 * LANES, LANES, 1), strict=True):
+        end = code.loop(n, step, body(kind), start=end)
+    found = ir.Constant(ir.IntType(64), 0)
+    for i in range(LANES):
+        some = ir.Constant(ir.IntType(1), 0)
+        for kind in kinds:
+            more = builder.fcmp_ordered(">", builder.load(slots[kind][i]), code.spread(least, kind))
+            if kind != DOUBLE:
+                lanes = builder.bitcast(more, ir.IntType(kind.count))
+                more = builder.icmp_unsigned("!=", lanes, ir.Constant(lanes.type, 0))
+            some = builder.or_(some, more)
+        bit = builder.zext(some, found.type)
+        found = builder.or_(found, builder.shl(bit, ir.Constant(found.type, i)))
+    return found
 
 
 dot: Any = intrinsic(_dot)
 dot_block: Any = intrinsic(_dot_block)
 dot_four: Any = intrinsic(_dot_four)
 dot_rows: Any = intrinsic(_dot_rows)
+gaining_rows: Any = intrinsic(_gaining_rows)
 largest: Any = intrinsic(_largest)
-most_gained: Any = intrinsic(_most_gained)
 subtract_block: Any = intrinsic(_subtract_block)
+subtract_block_and_dot: Any = intrinsic(_subtract_block_and_dot)
 
 
 @inlined

@@ -38,6 +38,7 @@ from l0anneal.engine.moves.protocol import (
 from l0anneal.engine.near_gram import cross_near, know_last, know_slot, open_near
 from l0anneal.engine.pivots import (
     add_inverse,
+    clear_slot,
     prepare_swap,
     read_diagonals,
     remove_inverse,
@@ -119,6 +120,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     if t.columns.size == 0 and t.row_of[j] < 0:
         return ROW
     t.values[FAULT] += 0.0 if careful else fault
+    clear_slot(t, k, u)
     entering = enter(t, state, j, r, gamma, mu, pull, signs)
     leave(t, i, pull, signs)
     swap_inverse(t, k, u, v, freed, 1.0 / gamma, r + entering)

@@ -11,7 +11,7 @@ Exchanges of a column for a copy of it lead nowhere and are left out.
 import numpy as np
 from numpy.typing import NDArray
 
-from l0anneal.engine.kernel import inner, loop
+from l0anneal.engine.kernel import inlined, inner, loop
 from l0anneal.engine.moves.descent import RESOLUTION, descend
 from l0anneal.engine.moves.protocol import (
     ACCEPTED,
@@ -27,7 +27,7 @@ from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below
 from l0anneal.engine.tableau import ENERGY, SIZE, copy_row
-from l0anneal.engine.vectors import most_gained
+from l0anneal.engine.vectors import gaining_rows
 from l0anneal.problem.admissibility import PIVOT
 
 __all__ = ["BEST", "FLOOR", "KICKS", "LEVELS", "kick", "start_of_walk"]
@@ -46,8 +46,10 @@ SLOW = 10**6  # N K above which the clock is read after each step
 HERE, BEST, FLOOR, LEVELS = 0, 1, 2, 3
 # Indices into ``at``, whose first four elements are a tally: kicks so far, the present phase, the
 # exchanges left to make in this shake, all steps, the step of the last new lowest energy, and all
-# exchanges made, plus one; PLACES is the length of ``at``.
-KICKS, PHASE, LEFT, CLOCK, FOUND, MADE, PLACES = 4, 5, 6, 7, 8, 9, 10
+# exchanges made, plus one; how often the last scan found a better exchange, and slots and outside
+# positions of the `GOOD` last ones. PLACES is the length of ``at``.
+GOOD = 4
+KICKS, PHASE, LEFT, CLOCK, FOUND, MADE, N_GOOD, PLACES = 4, 5, 6, 7, 8, 9, 10, 11 + 2 * GOOD
 WALKING, SHAKING, DESCENDING = range(3)
 # Rows of ``marks``: the step before which a column may not move, and the value of ``at[MADE]`` when it
 # was last refused as not admissible.
@@ -61,46 +63,100 @@ def start_of_walk(n_columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return np.zeros((2, n_columns), dtype=np.int64), at
 
 
-@inner
-def _choose(t, marks, now, made, sensation, tally):
-    """Write the best exchange that is allowed to ``tally``; return its change of the energy, or `HUGE`.
+@inlined
+def _change(t, k, p, freed, lost):
+    """Return the change of the energy by an exchange, and the distance γ of the column that enters."""
+    w = t.W[p, k]
+    s = w * freed[k]
+    gamma = t.gamma[p] + w * s
+    r = t.r[p] + s * t.x[k]
+    return lost[k] - 0.5 * r * r / gamma, gamma
 
-    Columns may neither leave nor enter before their step in ``marks``, unless the energy then changes by
-    less than ``sensation``.
-    """
+
+@inlined
+def _expected(t, marks, now, made, sensation, freed, lost, at):
+    """Return the lowest change by exchanges that were good at the last step, or `HUGE`."""
     n_inside = t.counts[SIZE]
+    best = HUGE
+    for n in range(min(at[N_GOOD], GOOD)):
+        k, p = at[N_GOOD + 1 + 2 * n], at[N_GOOD + 2 + 2 * n]
+        if k < n_inside and p < t.b.size - n_inside:
+            j = t.outside[p]
+            change, gamma = _change(t, k, p, freed, lost)
+            free = marks[UNTIL, t.inside[k]] <= now and marks[UNTIL, j] <= now
+            apart = gamma > PIVOT * t.diag[j] and abs(change) > SAME
+            if apart and (free or change < sensation) and marks[REFUSED, j] != made:
+                best = min(best, change)
+    return best
+
+
+@inner
+def _scan(t, marks, now, made, sensation, best, at):
+    """Do the work of `_choose`, among exchanges that change the energy by less than ``best``."""
+    n_inside = t.counts[SIZE]
+    n_outside = t.b.size - n_inside
+    strict = t.work[3, :n_inside]  # `margin` of a column that may not enter yet
     freed, lost = t.work[4, :n_inside], t.work[5, :n_inside]
     margin, slope = t.work[6, :n_inside], t.work[7, :n_inside]
-    strict = t.work[3, :n_inside]  # `margin` of a column that may not enter yet
-    slot_terms(t, freed, lost, margin)
-    for k in range(n_inside):
-        slope[k] = freed[k] * t.x[k]
-    best = HUGE
+    free, excess = t.work[8, :n_inside], t.work[9, :n_inside]
+    at[N_GOOD] = 0
     fresh = True  # whether the margins must be computed
-    for p in range(t.b.size - n_inside):
+    fours = n_outside & -4
+    gaining = 0
+    for p in range(n_outside):
         if fresh:
             for k in range(n_inside):
                 strict[k] = 2.0 * (lost[k] - min(best, sensation))
-                may_leave = marks[UNTIL, t.inside[k]] <= now
-                margin[k] = 2.0 * (lost[k] - best) if may_leave else strict[k]
-            fresh = False
-        j = t.outside[p]
-        if marks[REFUSED, j] == made:
-            continue
-        w, gamma, r = t.W[p, :n_inside], t.gamma[p], t.r[p]
-        needed = margin if marks[UNTIL, j] <= now else strict
-        if most_gained(w, slope, freed, needed, gamma, r) > -ROUNDING:
             for k in range(n_inside):
-                s = w[k] * freed[k]
-                gamma_k = gamma + w[k] * s
-                r_k = r + s * t.x[k]
-                if r_k * r_k - gamma_k * needed[k] > 0.0:
-                    change = lost[k] - 0.5 * r_k * r_k / gamma_k
-                    apart = gamma_k > PIVOT * t.diag[j] and abs(change) > SAME
-                    if change < best and apart:
-                        best = change
-                        tally[SLOT], tally[OUTSIDE] = k, p
-                        fresh = True
+                margin[k] = 2.0 * (lost[k] - best) if free[k] != 0.0 else strict[k]
+            fresh = False
+        # `margin` is at most `strict`: a row without a gain beyond it has none at all
+        if p & 3 == 0:
+            gaining = 15
+            if p < fours:
+                gaining = gaining_rows(t.W, p, slope, freed, margin, t.gamma, t.r, -ROUNDING)
+        j = t.outside[p]
+        if gaining >> (p & 3) & 1 == 0 or marks[REFUSED, j] == made:
+            continue
+        w, x, gamma, r = t.W[p, :n_inside], t.x, t.gamma[p], t.r[p]
+        needed = margin if marks[UNTIL, j] <= now else strict
+        for k in range(n_inside):
+            s = w[k] * freed[k]
+            gamma_k = gamma + w[k] * s
+            r_k = r + s * x[k]
+            excess[k] = r_k * r_k - gamma_k * needed[k]
+        for k in range(n_inside):
+            if excess[k] > 0.0:
+                change, gamma_k = _change(t, k, p, freed, lost)
+                if change < best and gamma_k > PIVOT * t.diag[j] and abs(change) > SAME:
+                    best = change
+                    n = at[N_GOOD] % GOOD
+                    at[N_GOOD + 1 + 2 * n], at[N_GOOD + 2 + 2 * n] = k, p
+                    at[N_GOOD] += 1
+                    at[SLOT], at[OUTSIDE] = k, p
+                    fresh = True
+    return best if at[N_GOOD] > 0 else HUGE
+
+
+@inner
+def _choose(t, marks, now, made, sensation, at):
+    """Write the best exchange that is allowed to ``at``; return its change of the energy, or `HUGE`.
+
+    Columns may neither leave nor enter before their step in ``marks``, unless the energy then changes by
+    less than ``sensation``. An exchange that was good at the last step is a bound from the beginning, so
+    that fewer others have to be looked at closely.
+    """
+    n_inside = t.counts[SIZE]
+    freed, lost = t.work[4, :n_inside], t.work[5, :n_inside]
+    margin, slope, free = t.work[6, :n_inside], t.work[7, :n_inside], t.work[8, :n_inside]
+    slot_terms(t, freed, lost, margin)
+    for k in range(n_inside):
+        slope[k] = freed[k] * t.x[k]
+        free[k] = marks[UNTIL, t.inside[k]] <= now
+    bound = _expected(t, marks, now, made, sensation, freed, lost, at) + SAME
+    best = _scan(t, marks, now, made, sensation, bound, at)
+    if best == HUGE and bound < HUGE:  # rounding errors hid what was expected
+        best = _scan(t, marks, now, made, sensation, HUGE, at)
     return best
 
 

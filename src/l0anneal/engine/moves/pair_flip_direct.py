@@ -9,9 +9,10 @@ Proposals, energies and law are those of `pair_flip`; `kernel_choice` tells whic
 
 from numba import uint64
 
-from l0anneal.engine.kernel import inlined, inner, separate
+from l0anneal.engine.kernel import inlined, separate
 from l0anneal.engine.moves.protocol import ACCEPTED, DONE, MOVE, PROPOSED, SINGULAR, direct
 from l0anneal.engine.pivots import (
+    clear_slot,
     prepare_swap,
     read_diagonals,
     swap_inverse,
@@ -39,7 +40,7 @@ from l0anneal.engine.vectors import dot
 __all__ = ["cross", "pair_flip_direct"]
 
 
-@inner
+@inlined
 def cross(t, j, g):
     """Fill g with G_jS from row j of G or from the rows of S where they are held, else from columns."""
     row_of_j = t.row_of[j]
@@ -159,6 +160,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):
                     known = False
                     proposed = True
                     continue
+                clear_slot(t, k, u)
                 t.inside[k], t.outside[p] = j, i
                 b[k], of_G[k] = t.b[j], t.diag[j]
                 if drawn:
