@@ -7,7 +7,7 @@ from l0anneal import SparseProblem, ensembles
 from l0anneal.engine.moves import pair_flip
 from l0anneal.engine.moves.protocol import ACCEPTED, PROPOSED
 from l0anneal.engine.rng import stream
-from l0anneal.engine.sweep import LONGER, Sweeps
+from l0anneal.engine.sweep import LONGER, Mover, Sweeps
 from l0anneal.engine.workspace import Workspace
 
 
@@ -62,8 +62,8 @@ def test_progress_counts_completed_sweeps():
 def test_chunks_are_longer_where_few_proposals_are_accepted():
     """The first chunk is short unless few acceptances are expected, and all are short in a hot run."""
 
-    def lengths(mu, **options):
-        run = sweeps(SmallChunks, mu=mu, **options)
+    def lengths(mu, few=False):
+        run = sweeps(SmallChunks, mu=mu, few=few)
         if mu > 0.0:
             run.workspace.descend()
         ends = [0]
@@ -71,10 +71,23 @@ def test_chunks_are_longer_where_few_proposals_are_accepted():
         run.all()
         return np.diff(ends)[:3].tolist()
 
-    assert lengths(1e15) == [7, 7 * LONGER, 7 * LONGER]
+    assert lengths(1e15) == [7, 7, 7 * LONGER]  # seven rejections are too few to tell
     assert lengths(1e15, few=True) == [7 * LONGER, 7 * LONGER, 7 * LONGER]
     assert lengths(0.0) == [7, 7, 7]
     assert lengths(0.0, few=True) == [7 * LONGER, 7, 7]
+
+
+def test_few_acceptances_are_expected_only_of_the_same_kernel(monkeypatch):
+    workspace = sweeps().workspace
+    mover = Mover(workspace, stream(np.random.SeedSequence(3)), "auto")
+    kernels = iter(["pair flip", "pair flip", "heat bath", "heat bath", "pair flip"])
+    monkeypatch.setattr(workspace, "choose_kernel", lambda *arguments: next(kernels))
+    expected = []
+    for mu in (1e15, 1e15, 1e15, 0.0, 1e15):
+        run = mover.at(mu, 5)
+        expected.append(run.few_expected)
+        run.all()
+    assert expected == [False, True, False, True, False]
 
 
 def test_a_pause_stops_the_run_between_chunks():

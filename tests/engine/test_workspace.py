@@ -242,3 +242,15 @@ def test_dependent_columns_are_skipped_though_a_support_is_set_at_once(almost):
     assert workspace.support.tolist() == [0, 1, 2, 3, 4, 6, 7, 8]
     with pytest.raises(ValueError, match="column 5 lies in the span"):
         Workspace(SparseProblem(A, y), 3).begin_at(np.array([1, 3, 5]))
+
+
+def test_a_support_that_cannot_be_set_at_once_leaves_no_trace():
+    rng = np.random.default_rng(0)
+    A = np.vander(rng.standard_normal(20), 12)
+    workspace = Workspace(SparseProblem(A, rng.standard_normal(20)), 12)
+    before = [field.copy() for field in workspace.tableau]
+    for columns in (np.arange(12), np.array([3, 3, 7])):
+        assert not workspace._set(columns)
+        for name, old, new in zip(workspace.tableau._fields, before, workspace.tableau):
+            if name not in ("U", "W", "x", "inside", "work"):  # what belongs to no column
+                np.testing.assert_array_equal(old, new, err_msg=name)

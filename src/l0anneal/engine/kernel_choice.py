@@ -95,7 +95,7 @@ def choose_kernel(
     """
     costs = operations(acceptance, n_inside, n_outside)
     kernel = min(MOVES[move], key=lambda name: costs.get(name, 0.0))
-    if kernel in MOVES["pair flip"] and row + cross > 0.0:
+    if kernel in MOVES["pair flip"]:
         costs = operations(acceptance, n_inside, n_outside, row, cross)
         kernel = min(MOVES["pair flip"], key=costs.__getitem__)
     return kernel

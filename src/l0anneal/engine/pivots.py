@@ -19,14 +19,14 @@ from l0anneal.engine.refresh import refreshed_for
 from l0anneal.engine.symmetric import change, change_and_multiply, read_row, write_row
 from l0anneal.engine.tableau import (
     ENERGY,
+    FACTOR_U,
+    FACTOR_V,
     MOVES,
     OF_G,
     OF_U,
     SINGULARITY,
     SIZE,
     TABLEAU,
-    A,
-    B,
     careful_swap,
     copy_row,
     is_near_singular,
@@ -94,21 +94,32 @@ def _open_slot(t, k, u, v, freed, inverse, r):
 
     With zeros in row and column k of U, u_k = 0 and v_k = −1, the change fills this row and column too.
     """
-    open_slot(u, v, t.x, t.work[A], t.work[B], k, freed, inverse, t.x[k] * freed, r * inverse)
+    open_slot(
+        u,
+        v,
+        t.x,
+        t.work[FACTOR_U],
+        t.work[FACTOR_V],
+        k,
+        freed,
+        inverse,
+        t.x[k] * freed,
+        r * inverse,
+    )
 
 
 @inlined
 def swap_inverse(t, k, u, v, freed, inverse, r):
     """Update U and x for an exchange after `clear_slot`; u and v are changed."""
     _open_slot(t, k, u, v, freed, inverse, r)
-    change(t.U, t.work[A], u, t.work[B], v, t.work[OF_U])
+    change(t.U, t.work[FACTOR_U], u, t.work[FACTOR_V], v, t.work[OF_U])
 
 
 @inlined
 def swap_inverse_and_multiply(t, k, u, v, freed, inverse, r, g, w):
     """Do `swap_inverse`, and set w = U g with the U that results."""
     _open_slot(t, k, u, v, freed, inverse, r)
-    change_and_multiply(t.U, t.work[A], u, t.work[B], v, t.work[OF_U], g, w)
+    change_and_multiply(t.U, t.work[FACTOR_U], u, t.work[FACTOR_V], v, t.work[OF_U], g, w)
 
 
 @inner
@@ -229,7 +240,7 @@ def singularity_with(t, j, v, inverse):
 def add_inverse(t, j, v, inverse, r):
     """Update U, x and the slots for the addition of column j."""
     n_inside = t.counts[SIZE]
-    a, b = t.work[A, :n_inside], t.work[B, :n_inside]
+    a, b = t.work[FACTOR_U, :n_inside], t.work[FACTOR_V, :n_inside]
     for m in range(n_inside):
         a[m] = 0.0
         b[m] = inverse * v[m]
@@ -247,7 +258,7 @@ def remove_inverse(t, k, u, freed):
     """Update U, x and the slots for the removal of slot k; the last slot's column moves to slot k."""
     last = t.counts[SIZE] - 1
     x_k = t.x[k]
-    a, b = t.work[A, : last + 1], t.work[B, : last + 1]
+    a, b = t.work[FACTOR_U, : last + 1], t.work[FACTOR_V, : last + 1]
     for m in range(last + 1):
         a[m] = -freed * u[m]
         b[m] = 0.0

@@ -66,7 +66,7 @@ class Sweeps:
         self.workspace, self.kernel, self.n_sweeps = workspace, kernel, n_sweeps
         self.length = workspace.problem.n_columns if length is None else length
         self.before = (state, *law)
-        self.few = few
+        self.few_expected = few
         self.tally = new_tally(n_pairs)
         self.energies = np.zeros(n_sweeps)
         self.after = (self.energies, self.tally) if record else (self.tally,)
@@ -82,6 +82,11 @@ class Sweeps:
         self._run(self.n_sweeps, progress)
 
     @property
+    def few(self) -> bool:
+        """Whether few of the proposals so far were accepted; False while there is little to tell."""
+        return bool((self.tally[ACCEPTED] + 1) * LONGER <= self.tally[PROPOSED])
+
+    @property
     def acceptance(self) -> float:
         """Fraction of proposals that were accepted."""
         return float(self.tally[ACCEPTED] / max(1, self.tally[PROPOSED]))
@@ -91,14 +96,13 @@ class Sweeps:
         end = n_sweeps * length
         direct = is_direct(self.kernel)
         while self.tally[PROPOSED] < end:
-            before, accepted = int(self.tally[PROPOSED]), int(self.tally[ACCEPTED])
-            longer = LONGER if self.few and not direct else 1
+            before = int(self.tally[PROPOSED])
+            few = self.few if before else self.few_expected
+            longer = LONGER if few and not direct else 1
             stop = min(end, before + longer * workspace.chunk(direct))
             workspace.run(self.kernel, *self.before, stop, *self.after)
             workspace.pause()
-            made = int(self.tally[PROPOSED]) - before
             progress(int(self.tally[PROPOSED]) // length - before // length)
-            self.few = bool((self.tally[ACCEPTED] - accepted) * LONGER <= made)
 
 
 class Mover:
@@ -141,7 +145,9 @@ class Mover:
         if self._last is not None:
             size = self.workspace.size
             acceptance = pair_acceptance(self.kernel, self._last.acceptance, size)
+        before = self.kernel
         self.kernel = self.workspace.choose_kernel(self.move, acceptance)
+        same = self.kernel == before  # otherwise the last acceptance says little
         self._last = Sweeps(
             self.workspace,
             KERNELS[self.kernel],
@@ -149,6 +155,6 @@ class Mover:
             mu,
             n_sweeps=n_sweeps,
             n_pairs=self.n_pairs,
-            few=acceptance * LONGER <= 1.0,
+            few=same and self._last is not None and self._last.few,
         )
         return self._last

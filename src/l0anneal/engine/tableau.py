@@ -69,9 +69,9 @@ SIZE, MOVES, REFRESHES, CLOCK, STALE = range(5)
 # the largest U_mm G_mm.
 ENERGY, DEFECT, FAULT, SINGULARITY = range(4)
 
-# Rows of Tableau.work that have a meaning of their own: two factors of a change of U, the diagonals of U
-# and of G_SS, and the first of five that `pair_flip_direct` keeps.
-A, B, OF_U, OF_G, KEPT = 9, 10, 11, 12, 13
+# Rows of Tableau.work that have a meaning of their own, after the first nine: the factors of a change
+# of U, the diagonals of U and of G_SS, and the first of five that `pair_flip_direct` keeps.
+FACTOR_U, FACTOR_V, OF_U, OF_G, KEPT = 9, 10, 11, 12, 13
 
 
 class Tableau(NamedTuple):
@@ -267,6 +267,25 @@ def delta_add(t, p):
 def is_near_singular(t, gamma, j):
     """Whether the present support, or the one with column j at distance γ, is near-singular."""
     return gamma <= CAREFUL * t.diag[j] or t.values[SINGULARITY] * CAREFUL >= 1.0
+
+
+@inlined
+def weigh_swap(t, k, j, g, v):
+    """Weigh the exchange of slot k for column j without W, r and γ, from g = G_jS and v = U g.
+
+    Returns the change of the energy, γ' and r' of column j once slot k is empty, and whether
+    `careful_swap` was needed.
+    """
+    gamma = t.diag[j] - dot(g, v)
+    r = t.b[j] - dot(g, t.x)
+    freed = 1.0 / t.U[k, k]
+    w, x_k = v[k], t.x[k]
+    gamma += w * w * freed
+    r += w * freed * x_k
+    if is_near_singular(t, gamma, j):
+        delta, _, gamma, r = careful_swap(t, k, j, v)
+        return delta, gamma, r, True
+    return 0.5 * x_k * x_k * freed - 0.5 * r * r / gamma, gamma, r, False
 
 
 @separate(TABLEAU, int64, int64, float64)

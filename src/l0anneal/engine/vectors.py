@@ -153,7 +153,8 @@ def _subtract_block_and_dot(
 ) -> Any:
     """Do `subtract_block`, and return the inner products of the next four rows with z, as `dot_block`.
 
-    A processor has more to do at once then than if it had to wait for four sums and then subtract.
+    These rows must exist, and x, y and z have the same length. A processor has more to do at once then
+    than if it had to wait for four sums and then subtract.
     """
     if not (is_matrix(W) and are_vectors(x, y, z)) or s != FOUR or q != FOUR:
         return None

@@ -26,6 +26,7 @@ from l0anneal.engine.pivots import add, remove
 from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.tableau import (
     ENERGY,
+    MOVES,
     REFRESHES,
     SINGULARITY,
     SIZE,
@@ -262,8 +263,15 @@ class Workspace:
         another, with the same outcome.
         """
         t, n = self.tableau, self.problem.n_columns
-        if self.size > 0 or not self.problem.gram_is_whole or columns.size > t.inside.size:
+        distinct = len(set(columns.tolist())) == columns.size
+        if (
+            self.size > 0
+            or not self.problem.gram_is_whole
+            or columns.size > t.inside.size
+            or not distinct
+        ):
             return False
+        refreshes = self.refreshes
         place, outside = np.arange(n).tolist(), np.arange(n).tolist()
         for j in columns.tolist():
             i = outside.pop()  # the last outside column takes the position of the one that leaves
@@ -271,19 +279,21 @@ class Workspace:
                 outside[place[j]], place[i] = i, place[j]
         t.inside[: columns.size], t.outside[: len(outside)] = columns, outside
         t.counts[SIZE] = columns.size
-        # U_mm grows with each column, so that a support is admissible only if all before it were
+        # U_mm grows with each column, so that a support is admissible only if all before it were; by the
+        # factor of two, rounding errors cannot decide otherwise than one by one
         if refresh(t) and 2.0 * PIVOT * t.values[SINGULARITY] < 1.0:
             return True
         self._clear()
+        t.counts[REFRESHES] = refreshes
         return False
 
     def _clear(self) -> None:
         """Remove all columns."""
         t = self.tableau
-        t.counts[SIZE] = 0
+        t.counts[SIZE] = t.counts[MOVES] = 0
         t.outside[:] = np.arange(t.b.size)
         t.r[:], t.gamma[:] = t.b, t.diag
-        t.values[ENERGY] = 0.0
+        t.values[:] = 0.0
 
     def fill_greedily(self, size: int) -> None:
         """Add the column that lowers the energy most, until the support has ``size`` columns."""

@@ -238,9 +238,9 @@ def _nearly_equal(problem: SparseProblem) -> list[tuple[int, int, float]]:
     width = max(1, BLOCK // problem.n_columns)
     for start in range(0, problem.n_columns, width):
         block = problem.gram[start : start + width]
-        ones = block > CLOSE
-        itself = np.count_nonzero(np.diagonal(ones, offset=start))
-        if block.min() >= -CLOSE and np.count_nonzero(ones) == itself:
+        close = block > CLOSE
+        itself = np.count_nonzero(np.diagonal(close, offset=start))
+        if block.min() >= -CLOSE and np.count_nonzero(close) == itself:
             continue  # quickly, without an array of absolute values
         for i, j in np.argwhere(np.abs(block) > CLOSE):
             g = float(block[i, j])

@@ -349,8 +349,6 @@ class Run:
 
     def advance(self, n: int = 1, note: str = "") -> None:
         """Move the progress bar by ``n`` steps."""
-        if self._shared.bar.disable:
-            return
         with self._shared.lock:
             if note:
                 self._shared.bar.set_postfix_str(note, refresh=False)

@@ -55,9 +55,8 @@ from l0anneal.engine.tableau import (
     MOVES,
     SINGULARITY,
     SIZE,
-    careful_swap,
-    is_near_singular,
     measure_leaving,
+    weigh_swap,
 )
 from l0anneal.engine.vectors import dot
 from l0anneal.problem.admissibility import PIVOT
@@ -90,14 +89,7 @@ def _exchange(t, state, k, p, mu, base, half, log_ridge, column_odds, pull, sign
     cross_near(t, j, g)
     multiply(t.U, g, v)
     freed = 1.0 / t.U[k, k]
-    w = v[k]
-    gamma = t.diag[j] - dot(g, v) + w * w * freed
-    r = t.b[j] - dot(g, t.x) + w * freed * t.x[k]
-    careful = is_near_singular(t, gamma, j)
-    if careful:
-        delta, _, gamma, r = careful_swap(t, k, j, v)
-    else:
-        delta = 0.5 * t.x[k] * t.x[k] * freed - 0.5 * r * r / gamma
+    delta, gamma, r, careful = weigh_swap(t, k, j, g, v)
     if gamma <= PIVOT * t.diag[j]:
         return 0
     gain = odds - 0.5 * math.log(gamma * t.U[k, k]) + log_fit(t, delta, mu, base, half)

@@ -98,7 +98,7 @@ def _scan(t, marks, now, made, sensation, best, at):
     strict = t.work[3, :n_inside]  # `margin` of a column that may not enter yet
     freed, lost = t.work[4, :n_inside], t.work[5, :n_inside]
     margin, slope = t.work[6, :n_inside], t.work[7, :n_inside]
-    free, excess = t.work[8, :n_inside], t.work[9, :n_inside]
+    excess, free = t.work[0, :n_inside], t.work[1, :n_inside]
     at[N_GOOD] = 0
     fresh = True  # whether the margins must be computed
     fours = n_outside & -4
@@ -148,7 +148,7 @@ def _choose(t, marks, now, made, sensation, at):
     """
     n_inside = t.counts[SIZE]
     freed, lost = t.work[4, :n_inside], t.work[5, :n_inside]
-    margin, slope, free = t.work[6, :n_inside], t.work[7, :n_inside], t.work[8, :n_inside]
+    margin, slope, free = t.work[6, :n_inside], t.work[7, :n_inside], t.work[1, :n_inside]
     slot_terms(t, freed, lost, margin)
     for k in range(n_inside):
         slope[k] = freed[k] * t.x[k]

@@ -31,9 +31,8 @@ from l0anneal.engine.tableau import (
     SINGULARITY,
     SIZE,
     STALE,
-    careful_swap,
-    is_near_singular,
     measure_leaving_with,
+    weigh_swap,
 )
 from l0anneal.engine.vectors import dot
 
@@ -65,21 +64,6 @@ def _entry(t, j, i):
     if t.row_of[i] >= 0:
         return t.gram[t.row_of[i], j]
     return dot(t.columns[j], t.columns[i])
-
-
-@inlined
-def _weigh(t, k, j, g, v):
-    """Return what `careful_swap` returns for column j and slot k, and whether that was needed."""
-    gamma = t.diag[j] - dot(g, v)
-    r = t.b[j] - dot(g, t.x)
-    freed = 1.0 / t.U[k, k]
-    w, x_k = v[k], t.x[k]
-    gamma += w * w * freed
-    r += w * freed * x_k
-    if is_near_singular(t, gamma, j):
-        delta, _, gamma, r = careful_swap(t, k, j, v)
-        return delta, gamma, r, True
-    return 0.5 * x_k * x_k * freed - 0.5 * r * r / gamma, gamma, r, False
 
 
 @inlined
@@ -141,7 +125,7 @@ def pair_flip_direct(t, state, mu, stop, energies, tally):
             while proposed:  # repeated only after the tableau was refreshed for this proposal
                 proposed = False
                 i, j = t.inside[k], t.outside[p]
-                delta, gamma, r, careful = _weigh(t, k, j, g, v)
+                delta, gamma, r, careful = weigh_swap(t, k, j, g, v)
                 if not accepts(chance, mu * delta):
                     break
                 freed = 1.0 / t.U[k, k]
