@@ -24,11 +24,10 @@ from l0anneal.engine.moves.protocol import (
 from l0anneal.engine.moves.pursuit import pursue
 from l0anneal.engine.pivots import add, remove
 from l0anneal.engine.refresh import refresh, refresh_inverse
+from l0anneal.engine.start import clear, set_support
 from l0anneal.engine.tableau import (
     ENERGY,
-    MOVES,
     REFRESHES,
-    SINGULARITY,
     SIZE,
     STALE,
     Tableau,
@@ -257,43 +256,9 @@ class Workspace:
         self.refresh()
 
     def _set(self, columns: NDArray[np.int64]) -> bool:
-        """Make an empty support that of ``columns`` at once, if the Gram matrix is held.
-
-        Returns False, and leaves the support empty, unless all columns could also be added one after
-        another, with the same outcome.
-        """
-        t, n = self.tableau, self.problem.n_columns
-        distinct = len(set(columns.tolist())) == columns.size
-        if (
-            self.size > 0
-            or not self.problem.gram_is_whole
-            or columns.size > t.inside.size
-            or not distinct
-        ):
-            return False
-        refreshes = self.refreshes
-        place, outside = np.arange(n).tolist(), np.arange(n).tolist()
-        for j in columns.tolist():
-            i = outside.pop()  # the last outside column takes the position of the one that leaves
-            if i != j:
-                outside[place[j]], place[i] = i, place[j]
-        t.inside[: columns.size], t.outside[: len(outside)] = columns, outside
-        t.counts[SIZE] = columns.size
-        # U_mm grows with each column, so that a support is admissible only if all before it were; by the
-        # factor of two, rounding errors cannot decide otherwise than one by one
-        if refresh(t) and 2.0 * PIVOT * t.values[SINGULARITY] < 1.0:
-            return True
-        self._clear()
-        t.counts[REFRESHES] = refreshes
-        return False
-
-    def _clear(self) -> None:
-        """Remove all columns."""
-        t = self.tableau
-        t.counts[SIZE] = t.counts[MOVES] = 0
-        t.outside[:] = np.arange(t.b.size)
-        t.r[:], t.gamma[:] = t.b, t.diag
-        t.values[:] = 0.0
+        """Make an empty support that of ``columns`` at once; return False where that is not possible."""
+        whole = self.problem.gram_is_whole
+        return self.size == 0 and whole and set_support(self.tableau, columns)
 
     def fill_greedily(self, size: int) -> None:
         """Add the column that lowers the energy most, until the support has ``size`` columns."""
@@ -448,7 +413,7 @@ class Workspace:
     def _fill_by_distance(self, size: int) -> None:
         """Start again, and add the column farthest from the span of the others, one after another."""
         t = self.tableau
-        self._clear()
+        clear(t)
         limit = min(size, self.problem.n_samples)
         while self.size < limit:
             farthest = int(np.argmax(self.outside_distances))
