@@ -321,11 +321,15 @@ def subset_path_in(
     path = _fields(design, found.supports)
     used, ended = [found.n_steps], found.ended
     if folds and not run.stopped:
-        seconds = run.left / max(1, n_rounds - 1)
+
+        def seconds(index: int) -> float:
+            """Return the time of a fold that begins now; those that end early leave theirs to it."""
+            return run.left / max(1, n_rounds - 1 - (index - 1) // run.n_threads)
+
         jobs = list(zip(range(1, 1 + len(folds)), folds, each[1:]))
         largest = len(found.supports) - 1
         run.note(f"cross-validation, {len(folds)} folds")
-        done = run.map(lambda job: _fold_errors(run, largest, seconds, *job), jobs)
+        done = run.map(lambda job: _fold_errors(run, largest, seconds(job[0]), *job), jobs)
         used += [n_steps for _, n_steps in done]
         if not run.interrupted:
             errors = np.array([errors for errors, _ in done])
