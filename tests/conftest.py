@@ -75,6 +75,19 @@ def own_time(monkeypatch):
 
 
 @pytest.fixture
+def eager_bar(monkeypatch):
+    """Draw progress bars at once and at each step, also where a run is shorter than the bar's delay."""
+    from l0anneal.samplers import run
+
+    bar = run.tqdm
+
+    def eager(**options):
+        return bar(**options | {"delay": 0.0, "mininterval": 0.0, "miniters": 1})
+
+    monkeypatch.setattr(run, "tqdm", eager)
+
+
+@pytest.fixture
 def few_draws(monkeypatch):
     """Let evidence annealing draw forty times a chain, where a test does not ask how precise it is.
 

@@ -209,9 +209,9 @@ def test_a_valid_support_or_a_clear_error(seed, m, n, kind, log_scale, log_signa
     assert set(np.flatnonzero(result.coef)) <= set(result.support.tolist())
 
 
-def test_progress_bar(instance, capsys):
-    slow_enough = Schedule.geometric(0.1, 1.0, n=20, tau=2000)  # the bar is drawn every 0.1 s
-    anneal(instance.problem, 12, slow_enough, random_state=0, progress=True)
+def test_progress_bar(instance, capsys, eager_bar):
+    schedule = Schedule.geometric(0.1, 1.0, n=3, tau=2)
+    anneal(instance.problem, 12, schedule, random_state=0, progress=True)
     assert "ε =" in capsys.readouterr().err
 
 

@@ -213,9 +213,7 @@ def test_supports_too_rare_to_draw():
     assert run.plot().axes
 
 
-def test_progress_bar(instance, capsys):
-    slow_enough = Schedule.custom(np.linspace(0, 1, 6), 60)  # the bar is drawn every 0.1 s
-    population_anneal(
-        instance.problem, 6, slow_enough, population=100, random_state=0, progress=True
-    )
+def test_progress_bar(instance, capsys, eager_bar):
+    schedule = Schedule.custom(np.linspace(0, 1, 3), 2)
+    population_anneal(instance.problem, 6, schedule, population=20, random_state=0, progress=True)
     assert "ε =" in capsys.readouterr().err

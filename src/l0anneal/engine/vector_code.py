@@ -54,6 +54,7 @@ def is_matrix(kind: Any) -> bool:
 
 
 def are_numbers(*kinds: Any) -> bool:
+    """Whether all types are float64."""
     return all(kind == types.float64 for kind in kinds)
 
 
