@@ -12,7 +12,7 @@ from helpers.results import assert_same
 from l0anneal import Schedule, SparseProblem, anneal, ensembles
 from l0anneal.engine import tableau
 from l0anneal.engine.kernel_choice import KERNELS, MOVES
-from l0anneal.engine.moves import kick, row
+from l0anneal.engine.moves import kick, row, walk
 from l0anneal.engine.moves.multi_flip import MOST_PAIRS, _exchange
 from l0anneal.engine.moves.multi_flip import delta_exchange as _delta_exchange
 from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, PROPOSED, SLOT, new_tally
@@ -276,9 +276,9 @@ def test_the_step_of_a_walk_is_the_best_that_is_allowed(kind, n, inside, seed):
             and refused[t.outside[pair[1]]] != 4
             and abs(change) > 1e-11
         }
-        at = kick.start_of_walk(n)[1]
+        at = walk.start_of_walk(n)[1]
         change = choose_step(t, marks, now, 4, sensation, at)
-        assert (change < kick.HUGE) == bool(permitted)
+        assert (change < walk.HUGE) == bool(permitted)
         if permitted:
             pair = at[SLOT], at[OUTSIDE]
             assert change == pytest.approx(changes[pair][0], abs=1e-9)
@@ -288,8 +288,8 @@ def test_the_step_of_a_walk_is_the_best_that_is_allowed(kind, n, inside, seed):
         chosen = at[: OUTSIDE + 1].tolist()
         for largest in (None, 3, n, 5 * n):
             if largest is not None:
-                at[kick.N_GOOD] = kick.GOOD + 3
-                at[kick.N_GOOD + 1 :] = rng.integers(0, largest, 2 * kick.GOOD)
+                at[walk.N_GOOD] = walk.GOOD + 3
+                at[walk.N_GOOD + 1 :] = rng.integers(0, largest, 2 * walk.GOOD)
             assert choose_step(t, marks, now, 4, sensation, at) == change
             assert at[: OUTSIDE + 1].tolist() == chosen
     assert not all(may_leave and may_enter for _, may_leave, may_enter in changes.values())

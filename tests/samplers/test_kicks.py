@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search
-from l0anneal.engine.moves.kick import kick, start_of_walk
+from l0anneal.engine.moves.kick import kick
+from l0anneal.engine.moves.walk import start_of_walk
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
+from l0anneal.samplers.kicks import search
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -60,6 +62,57 @@ def test_one_seed_one_result(own_time, noise, tmp_path):
     for name in first.__dataclass_fields__:
         np.testing.assert_array_equal(getattr(loaded, name), getattr(first, name))
     assert "kicks        50, 50, 50" in loaded.summary()
+
+
+@pytest.fixture
+def walks(monkeypatch):
+    """All walks that are begun."""
+    begun = []
+
+    class Walk(search._Walk):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            begun.append(self)
+
+    monkeypatch.setattr(search, "_Walk", Walk)
+    return begun
+
+
+def test_when_the_clock_is_read_changes_nothing(noise, walks, monkeypatch):
+    first = kick_search(noise, 20, n_kicks=400, n_chains=2, random_state=5)
+    monkeypatch.setattr(search, "PAUSE", 1e-9)  # one kick at a time
+    again = kick_search(noise, 20, n_kicks=400, n_chains=2, random_state=5)
+    np.testing.assert_array_equal(first.chain_supports, again.chain_supports)
+    for one, other in zip(walks[:2], walks[2:], strict=True):
+        assert one.made == other.made
+        assert one.total == other.total
+        assert min(one.made.values()) > 0  # both walks were tried
+
+
+@pytest.mark.parametrize("incoherent", [True, False])
+def test_the_walk_that_comes_lower_goes_on(incoherent, walks):
+    """`kick` finds more on overcomplete cosines, and `ranked_kick` goes farther on random columns."""
+    rng = np.random.default_rng(0)
+    if incoherent:
+        problem = ensembles.noise_only(200, 0.5, random_state=1).problem
+    else:
+        A = np.cos(np.pi * (np.arange(48)[:, None] + 0.5) * np.arange(144) / 144)
+        problem = SparseProblem(A, np.cumsum(rng.standard_normal(48)))
+    kick_search(problem, 20, n_kicks=6000, random_state=0)
+    made, total = walks[0].made, walks[0].total
+    assert made[incoherent] > made[not incoherent] > 0
+    assert total[incoherent] / made[incoherent] < total[not incoherent] / made[not incoherent]
+
+
+def test_supports_stay_independent_on_a_coherent_dictionary():
+    """Nearly every support of this size is near-singular."""
+    A = np.cos(np.pi * (np.arange(64)[:, None] + 0.5) * np.arange(256) / 256)
+    y = np.cumsum(np.random.default_rng(79).standard_normal(64))
+    problem = SparseProblem(A, y)
+    result = kick_search(problem, 32, n_kicks=1500, n_chains=2, random_state=0)
+    assert np.linalg.matrix_rank(A[:, result.support]) == 32
+    assert result.energy == pytest.approx(problem.energy(result.support), rel=1e-9)
+    assert result.energy < kick_search(problem, 32, n_kicks=0).energy
 
 
 def test_rows_on_demand_find_the_same(noise, monkeypatch):

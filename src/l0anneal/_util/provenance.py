@@ -13,7 +13,7 @@ __all__ = ["ENGINE", "provenance"]
 #: Raise this when any solver may return other numbers for the same problem, arguments and seed. Stored
 #: results of experiments are then not found, and are computed again on the same instances. The
 #: reproduction has a number for each of its solvers (`reproduction.task.ENGINES`).
-ENGINE = 3
+ENGINE = 4
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 

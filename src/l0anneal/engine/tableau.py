@@ -45,7 +45,8 @@ near-singular, `careful_swap` computes the change of the energy in O(K²), from 
 quadratic in that of the tableau.
 """
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import float64, int64, typeof
@@ -98,15 +99,22 @@ class Tableau(NamedTuple):
     values: NDArray[np.float64]
 
 
-def aligned_rows(n: int, length: int) -> NDArray[np.float64]:
-    """Return n rows of zeros with room for ``length``, each of which begins at a multiple of 64 bytes.
+def aligned_zeros(shape: tuple[int, ...], dtype: type[np.floating]) -> NDArray[Any]:
+    """Return an array of zeros that begins at a multiple of 64 bytes.
 
-    A vector of eight numbers is then never divided between two lines of the processor's cache.
+    A vector of 64 bytes is then never divided between two lines of the processor's cache, if rows have
+    as many bytes as one or more lines.
     """
-    length = -(-length // 8) * 8
-    room = np.zeros(n * length + 8)
-    begin = -room.ctypes.data % 64 // 8
-    return room[begin : begin + n * length].reshape(n, length)
+    item = np.dtype(dtype).itemsize
+    size = math.prod(shape)
+    room = np.zeros(size + 64 // item, dtype=dtype)
+    begin = -room.ctypes.data % 64 // item
+    return room[begin : begin + size].reshape(shape)
+
+
+def aligned_rows(n: int, length: int) -> NDArray[np.float64]:
+    """Return n rows of zeros with room for ``length``; each begins at a multiple of 64 bytes."""
+    return aligned_zeros((n, -(-length // 8) * 8), np.float64)
 
 
 def empty_tableau(

@@ -16,8 +16,11 @@ __all__ = [
     "FOUR",
     "INDEX",
     "LANES",
+    "SINGLE",
+    "SINGLES",
     "VECTOR",
     "WIDE",
+    "Row",
     "VectorCode",
     "are_numbers",
     "are_vectors",
@@ -28,6 +31,8 @@ LANES = 4
 DOUBLE = ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
 WIDE = ir.VectorType(DOUBLE, 2 * LANES)
+SINGLE = ir.FloatType()
+SINGLES = ir.VectorType(SINGLE, 4 * LANES)
 INDEX = ir.IntType(32)
 FOUR = types.UniTuple(types.float64, 4)
 
@@ -58,7 +63,12 @@ def are_numbers(*kinds: Any) -> bool:
     return all(kind == types.float64 for kind in kinds)
 
 
-class _Row(NamedTuple):
+def _element(kind: Any) -> Any:
+    """Return the type of the elements of a vector, or that of a number."""
+    return kind.element if isinstance(kind, ir.VectorType) else kind
+
+
+class Row(NamedTuple):
     """A row of a matrix: where it begins."""
 
     data: Any
@@ -87,7 +97,7 @@ class VectorCode:
         address = self.builder.add(address, self.builder.mul(m, stride))
         rows = []
         for _ in range(LANES):
-            rows.append(_Row(self.builder.inttoptr(address, matrix.data.type)))
+            rows.append(Row(self.builder.inttoptr(address, matrix.data.type)))
             address = self.builder.add(address, stride)
         return rows
 
@@ -97,7 +107,7 @@ class VectorCode:
     def load(self, array: Any, at: Any, kind: Any) -> Any:
         """Load the number at position ``at``, or the vector that starts there."""
         loaded = self.builder.load(self._place(array, at, kind))
-        loaded.align = 8
+        loaded.align = 4 if _element(kind) == SINGLE else 8
         return loaded
 
     def load_all(self, rows: list[Any], at: Any, kind: Any) -> list[Any]:
@@ -121,7 +131,8 @@ class VectorCode:
         return change
 
     def store(self, value: Any, array: Any, at: Any) -> None:
-        self.builder.store(value, self._place(array, at, value.type)).align = 8
+        stored = self.builder.store(value, self._place(array, at, value.type))
+        stored.align = 4 if _element(value.type) == SINGLE else 8
 
     def _place(self, array: Any, at: Any, kind: Any) -> Any:
         return self.builder.bitcast(self.builder.gep(array.data, [at]), kind.as_pointer())
@@ -129,15 +140,17 @@ class VectorCode:
     def add_product(self, a: Any, b: Any, c: Any) -> Any:
         """Return ab + c, rounded once."""
         kind = a.type
-        name = "llvm.fma.f64" if kind == DOUBLE else f"llvm.fma.v{kind.count}f64"
+        name = "f32" if _element(kind) == SINGLE else "f64"
+        if isinstance(kind, ir.VectorType):
+            name = f"v{kind.count}{name}"
         function = cgutils.get_or_insert_function(
-            self.builder.module, ir.FunctionType(kind, [kind] * 3), name
+            self.builder.module, ir.FunctionType(kind, [kind] * 3), f"llvm.fma.{name}"
         )
         return self.builder.call(function, [a, b, c])
 
     def spread(self, number: Any, kind: Any) -> Any:
         """Return a number, or a vector of copies of it."""
-        if kind == DOUBLE:
+        if not isinstance(kind, ir.VectorType):
             return number
         nothing = ir.Constant(kind, ir.Undefined)
         first = self.builder.insert_element(nothing, number, ir.Constant(INDEX, 0))

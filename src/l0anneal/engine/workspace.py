@@ -26,8 +26,10 @@ from l0anneal.engine.pivots import add, remove
 from l0anneal.engine.refresh import refresh, refresh_inverse
 from l0anneal.engine.start import clear, set_support
 from l0anneal.engine.tableau import (
+    CAREFUL,
     ENERGY,
     REFRESHES,
+    SINGULARITY,
     SIZE,
     STALE,
     Tableau,
@@ -132,6 +134,11 @@ class Workspace:
         if self.problem.gram_is_whole or np.any(rows < 0):
             return self.problem.gram_of(columns)
         return np.asarray(t.gram[rows[:, None], columns])
+
+    @property
+    def is_near_singular(self) -> bool:
+        """Whether the support is near-singular, as the docstring of `tableau` defines it."""
+        return bool(self.tableau.values[SINGULARITY] * CAREFUL >= 1.0)
 
     @property
     def refreshes(self) -> int:

@@ -16,7 +16,7 @@ __all__ = ["ENGINES", "Task"]
 #: The engine that last changed the numbers of a solver, where this was not engine 2. When a solver may
 #: return other numbers, give it here the number that `ENGINE` in `_util.provenance` is raised to. The
 #: stored results of all other solvers stay valid.
-ENGINES = {"evidence": 3}
+ENGINES = {"evidence": 3, "kicks": 4}
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,6 @@ long, it is shaken: some columns are exchanged at random, and a descent leads to
 Exchanges of a column for a copy of it lead nowhere and are left out.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from l0anneal.engine.kernel import inlined, inner, loop
 from l0anneal.engine.moves.descent import RESOLUTION, descend
 from l0anneal.engine.moves.protocol import (
@@ -23,6 +20,31 @@ from l0anneal.engine.moves.protocol import (
     SLOT,
 )
 from l0anneal.engine.moves.row import slot_terms
+from l0anneal.engine.moves.walk import (
+    BEST,
+    CLOCK,
+    DESCENDING,
+    FLOOR,
+    FOUND,
+    GOOD,
+    HERE,
+    HUGE,
+    KICKS,
+    LEFT,
+    MADE,
+    N_GOOD,
+    PHASE,
+    RANKED,
+    REFUSED,
+    SAME,
+    SHAKING,
+    SLOW,
+    UNTIL,
+    WALKING,
+    end_step,
+    patience_of,
+    period,
+)
 from l0anneal.engine.pivots import swap
 from l0anneal.engine.refresh import refresh, refresh_due
 from l0anneal.engine.rng import below
@@ -30,37 +52,9 @@ from l0anneal.engine.tableau import ENERGY, SIZE, copy_row
 from l0anneal.engine.vectors import gaining_rows
 from l0anneal.problem.admissibility import PIVOT
 
-__all__ = ["BEST", "FLOOR", "KICKS", "LEVELS", "kick", "start_of_walk"]
+__all__ = ["kick"]
 
-STEPS = 25  # steps that count as one kick
-PATIENCE = 5  # the walk is shaken after this many steps per column without a new lowest energy,
-MOST_PATIENCE = 1000  # but after at most this many, and 100 more for each column of the support
-STRENGTH = 4  # a shake exchanges one column, and one in this number
-SAME = 1e-12  # changes of the energy up to this, in the engine's units, are those of a copy
 ROUNDING = 1e-14  # gains are computed in two ways, which agree up to this
-HUGE = 1e8  # more than any change of the energy, which is at most one
-SLOW = 10**6  # N K above which the clock is read after each step
-
-# Indices into ``levels``: the lowest energy since the last shake, the lowest of all minima, and the
-# energy at which nothing more can be gained.
-HERE, BEST, FLOOR, LEVELS = 0, 1, 2, 3
-# Indices into ``at``, whose first four elements are a tally: kicks so far, the present phase, the
-# exchanges left to make in this shake, all steps, the step of the last new lowest energy, and all
-# exchanges made, plus one; how often the last scan found a better exchange, and slots and outside
-# positions of the `GOOD` last ones. PLACES is the length of ``at``.
-GOOD = 4
-KICKS, PHASE, LEFT, CLOCK, FOUND, MADE, N_GOOD, PLACES = 4, 5, 6, 7, 8, 9, 10, 11 + 2 * GOOD
-WALKING, SHAKING, DESCENDING = range(3)
-# Rows of ``marks``: the step before which a column may not move, and the value of ``at[MADE]`` when it
-# was last refused as not admissible.
-UNTIL, REFUSED = range(2)
-
-
-def start_of_walk(n_columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ``marks`` and ``at`` of a walk that has not begun."""
-    at = np.zeros(PLACES, dtype=np.int64)
-    at[SLOT], at[MADE] = -1, 1
-    return np.zeros((2, n_columns), dtype=np.int64), at
 
 
 @inlined
@@ -161,12 +155,6 @@ def _choose(t, marks, now, made, sensation, at):
 
 
 @inner
-def _period(state, least):
-    """Draw for how many steps a column stays where it is."""
-    return least + below(state, max(1, least))
-
-
-@inner
 def _exchange(t, state, marks, at):
     """Make the exchange in the tally, and mark its columns; return False if the tableau is singular."""
     n_inside = t.counts[SIZE]
@@ -178,8 +166,8 @@ def _exchange(t, state, marks, at):
         marks[REFUSED, j] = at[MADE]
         return True
     at[MADE] += 1
-    marks[UNTIL, i] = at[CLOCK] + _period(state, 6 + n_inside // 16)
-    marks[UNTIL, j] = at[CLOCK] + _period(state, min(n_inside // 4, 1 + n_inside // 20))
+    marks[UNTIL, i] = at[CLOCK] + period(state, 6 + n_inside // 16)
+    marks[UNTIL, j] = at[CLOCK] + period(state, min(n_inside // 4, 1 + n_inside // 20))
     return not refresh_due(t) or refresh(t)
 
 
@@ -200,16 +188,17 @@ def _look(t, marks, levels, best, at):
 
 @loop
 def kick(t, state, stop, levels, best, marks, at):
-    """Walk until ``at[KICKS]`` is ``stop`` or the floor is reached; return an outcome.
+    """Walk until ``at[KICKS]`` is ``stop``, a shake is due or the floor is reached; return an outcome.
 
     ``best`` receives the support of the lowest minimum, unsorted. The kernel resumes exactly where it
     stopped, also where it waits for a row of the Gram matrix.
     """
     n_inside = t.counts[SIZE]
     n_outside = t.b.size - n_inside
-    patience = min(PATIENCE * t.b.size, MOST_PATIENCE + 100 * n_inside)
+    patience = patience_of(t.b.size, n_inside)
     slow = n_inside * t.b.size > SLOW
     tally = at[:KICKS]
+    at[RANKED] = 0
     while at[KICKS] < stop:
         if at[PHASE] == DESCENDING:
             while tally[PROPOSED] < n_outside:
@@ -238,11 +227,8 @@ def kick(t, state, stop, levels, best, marks, at):
             if at[LEFT] == 0:
                 at[PHASE] = DESCENDING
                 tally[PROPOSED] = tally[ACCEPTED] = tally[OUTSIDE] = 0
-        elif at[CLOCK] - at[FOUND] >= patience:
-            at[PHASE] = SHAKING
-            at[LEFT] = 1 + n_inside // STRENGTH
-        if at[CLOCK] % STEPS == 0:
-            at[KICKS] += 1
+        if end_step(at, patience, n_inside):
+            break
         if slow:
             return PAUSED
     return DONE

@@ -1,10 +1,11 @@
 """Search among minima: walk from one to the next, and shake the walk when it finds nothing better.
 
 A support is a *swap-local minimum* if no exchange of a single column lowers its energy. The walk
-leaves a minimum by the exchange that costs least, and does not undo it for some time (a tabu search,
-`moves.kick`). Each step is O(NK), like an accepted pair flip. The search does not sample from a known
-distribution and therefore gives no entropies. Of all samplers here, it reaches the lowest distortion in
-a given time; `benchmarks/frontier.py` compares them.
+leaves a minimum by the exchange that costs least, and does not undo it for some time (a tabu search).
+Each step is O(NK), like an accepted pair flip. There are two such walks: `moves.kick` weighs all
+exchanges, `moves.ranked_kick` those of the column that gains most, in a third of the time. The search
+does not sample from a known distribution and therefore gives no entropies. Of all samplers here, it
+reaches the lowest distortion in a given time; `benchmarks/frontier.py` compares them.
 
 If a few columns of the first minimum dwarf the others, such as a constant column for a signal with
 a large offset, the energies of all supports with these columns are equal to the engine. The chain
@@ -26,7 +27,23 @@ from l0anneal._util.checks import check_integer
 from l0anneal._util.seeds import RandomState
 from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.moves.descent import RESOLUTION
-from l0anneal.engine.moves.kick import BEST, FLOOR, KICKS, LEVELS, kick, start_of_walk
+from l0anneal.engine.moves.kick import kick
+from l0anneal.engine.moves.ranked_kick import ranked_kick
+from l0anneal.engine.moves.walk import (
+    BEST,
+    DESCENDING,
+    FLOOR,
+    HERE,
+    KICKS,
+    LEVELS,
+    MADE,
+    PHASE,
+    RANKED,
+    STRETCHES,
+    WALKING,
+    start_of_walk,
+)
+from l0anneal.engine.ranking import empty_ranking
 from l0anneal.engine.rng import stream
 from l0anneal.engine.warm_up import tiny_problem, workspace_steps
 from l0anneal.engine.workspace import Workspace
@@ -45,6 +62,7 @@ DWARFED = 1e-6  # columns that leave at most this fraction of the signal are pro
 ENDLESS = 2**50
 NO_MINIMUM = "time limit, before the first minimum: the columns are the best until then"
 PAUSE = 0.01  # seconds of kicks between two checks of the clock
+TRIAL = 8  # how often, in stretches between shakes, the walk that came less low is tried again
 
 
 def kick_search(
@@ -302,6 +320,7 @@ class _Chain:
         """
         run, batch = self.run, 1
         assert self.best is not None
+        walk = _Walk(self, workspace, state, levels)
         while self.kicks < self.n_kicks and levels[BEST] > levels[FLOOR]:
             run.listen()
             now, before = run.now(), self.kicks
@@ -310,13 +329,13 @@ class _Chain:
             stop = min(self.n_kicks, before + batch)
             kept, lowest = self.best.copy(), levels[BEST]
             try:
-                workspace.run(kick, state, stop, levels, self.best, self.marks, self.at)
+                walk.go_on(stop)
             except RunStopped:
                 self.best, levels[BEST], self.at[KICKS] = kept, lowest, before
                 raise
             took = run.now() - now
             run.advance(self.kicks - before)
-            fits = PAUSE / max(took / batch, 1e-9)
+            fits = PAUSE / max(took / max(1, self.kicks - before), 1e-9)
             batch = max(1, int(min(2 * batch, fits, (end - now - took) * fits / PAUSE)))
 
     def _begin(self, budget: Budget) -> Workspace:
@@ -354,6 +373,68 @@ class _Chain:
         return np.sort(completed(workspace.support, gains, self.k))
 
 
+class _Walk:
+    """A walk over minima from the support of a workspace, which takes turns between two kernels.
+
+    `kick` weighs all exchanges at each step, and `ranked_kick` those of one column, in less time. Which
+    of them comes lower depends on the dictionary. After a shake, the one goes on that came lower on
+    average between shakes, except every `TRIAL`-th time. `ranked_kick` needs the whole of G and a first
+    support that is not near-singular; without them, `kick` goes on.
+    """
+
+    def __init__(
+        self,
+        chain: _Chain,
+        workspace: Workspace,
+        state: NDArray[np.uint64],
+        levels: NDArray[np.float64],
+    ) -> None:
+        self.chain, self.workspace, self.state, self.levels = chain, workspace, state, levels
+        self.ranked = False  # which of the two kernels goes on
+        # how many stretches between shakes each has made, and the sum of the lowest energies there
+        self.made, self.total = {False: 0, True: 0}, {False: 0.0, True: 0.0}
+        problem = workspace.problem
+        self.has_choice = problem.gram_is_whole
+        self.ranking = empty_ranking(problem.n_columns if self.has_choice else 1, workspace.size)
+
+    def go_on(self, stop: int) -> None:
+        """Walk until ``stop`` kicks are made, or until the walk is shaken."""
+        chain, levels, at = self.chain, self.levels, self.chain.at
+        stretches = at[STRETCHES]
+        if self.ranked:
+            walk = ranked_kick, self.state, stop, levels, chain.marks, at, self.ranking
+            self.workspace.run(*walk)
+            if at[PHASE] == DESCENDING:
+                self._descend()
+        else:
+            self.workspace.run(kick, self.state, stop, levels, chain.best, chain.marks, at)
+        if at[STRETCHES] > stretches and self.has_choice:
+            self.made[self.ranked] += 1
+            self.total[self.ranked] += levels[HERE]
+            self.ranked = self._next()
+
+    def _next(self) -> bool:
+        """Decide whether `ranked_kick` goes on."""
+        if self.workspace.is_near_singular:
+            return False
+        made, total = self.made, self.total
+        if made[True] == 0:
+            return True
+        better = total[True] * made[False] < total[False] * made[True]
+        return better if sum(made.values()) % TRIAL else not better
+
+    def _descend(self) -> None:
+        """Descend from where the walk is, to a new lowest minimum."""
+        chain, levels, at = self.chain, self.levels, self.chain.at
+        self.workspace.descend()
+        at[MADE] += 1
+        at[RANKED], at[PHASE] = 0, WALKING
+        if self.workspace.unit_energy < levels[BEST]:
+            levels[BEST], chain.best = self.workspace.unit_energy, self.workspace.support
+        if levels[BEST] <= levels[FLOOR]:
+            at[KICKS] += 1  # the one that has begun, so that as many kicks lead here again
+
+
 @cache
 def _warm_up() -> None:
     """Compile the kernels of this search, or load them, once per process."""
@@ -361,12 +442,20 @@ def _warm_up() -> None:
 
 
 def _steps() -> list[Callable[[], object]]:
-    return [*workspace_steps("pair flip"), _kick_never]
+    return [*workspace_steps("pair flip"), _kick_never, _ranked_kick_never]
 
 
 def _kick_never() -> None:
-    workspace = Workspace(tiny_problem(), 2)
-    state = stream(np.random.SeedSequence(0))
-    best = np.empty(2, dtype=np.int64)
     marks, at = start_of_walk(tiny_problem().n_columns)
-    workspace.run(kick, state, 0, np.zeros(LEVELS), best, marks, at)
+    best = np.empty(2, dtype=np.int64)
+    Workspace(tiny_problem(), 2).run(kick, *_nothing_to_do(), best, marks, at)
+
+
+def _ranked_kick_never() -> None:
+    marks, at = start_of_walk(tiny_problem().n_columns)
+    ranking = empty_ranking(tiny_problem().n_columns, 2)
+    Workspace(tiny_problem(), 2).run(ranked_kick, *_nothing_to_do(), marks, at, ranking)
+
+
+def _nothing_to_do() -> tuple[NDArray[np.uint64], int, NDArray[np.float64]]:
+    return stream(np.random.SeedSequence(0)), 0, np.zeros(LEVELS)
