@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-__all__ = ["STREAMS", "RandomState", "seed_of", "stream_of"]
+__all__ = ["STREAMS", "RandomState", "check_same_seed", "seed_of", "stream_of"]
 
 RandomState = None | int | np.random.SeedSequence | np.random.Generator
 
@@ -61,6 +61,20 @@ def seed_of(random_state: RandomState | np.random.RandomState) -> int:
         "random_state must be None, an integer, a SeedSequence, a Generator or a RandomState; "
         f"got {random_state!r}"
     )
+
+
+def check_same_seed(random_state: RandomState) -> None:
+    """Raise ValueError if a later call could not have the same seed, which a checkpoint needs.
+
+    Examples
+    --------
+    >>> check_same_seed(7)
+    """
+    if not isinstance(random_state, (numbers.Integral, np.random.SeedSequence)):
+        raise ValueError(
+            f"checkpoint needs an integer as random_state, so that a later call continues with the same "
+            f"random numbers; got {random_state!r}"
+        )
 
 
 def stream_of(seed: int, name: str, *indices: int) -> np.random.SeedSequence:

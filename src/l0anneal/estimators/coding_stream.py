@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from l0anneal.estimators.coding_input import Signals, release_pages
 from l0anneal.estimators.greedy_codes import greedy_codes
 from l0anneal.samplers.run import Run
 from l0anneal.tasks.store import Store
-from l0anneal.tasks.task import StoredTask
+from l0anneal.tasks.task import StoredTask, array_digest
 
 __all__ = ["Checkpoint", "Dense", "Output", "Settings", "Sparse", "encode_signals"]
 
@@ -129,13 +128,13 @@ class Checkpoint:
 
     def __init__(self, directory: Path, D: Floats, seed: int, settings: Settings) -> None:
         self.store = Store(directory)
-        self.dictionary, self.seed, self.settings = _hash(D), seed, settings
+        self.dictionary, self.seed, self.settings = array_digest(D), seed, settings
         directory.mkdir(parents=True, exist_ok=True)
         self.store.sweep_temporaries()
 
     def task(self, Y: Floats) -> EncodedBatch:
         """Return the task that stands for a batch of signals."""
-        return EncodedBatch(_hash(Y), self.dictionary, self.seed, self.settings)
+        return EncodedBatch(array_digest(Y), self.dictionary, self.seed, self.settings)
 
     def load(self, task: EncodedBatch) -> Codes | None:
         """Return the codes of a batch if it was finished before."""
@@ -148,11 +147,6 @@ class Checkpoint:
         """Keep the codes of a finished batch."""
         arrays = {"supports": codes.supports, "coefs": codes.coefs, "sizes": codes.sizes}
         self.store.write(task, arrays, seconds=seconds)
-
-
-def _hash(values: Floats) -> str:
-    values = np.ascontiguousarray(values)
-    return f"{values.shape} {hashlib.sha256(values.data).hexdigest()}"
 
 
 # ---------------------------------------------------------------- all batches

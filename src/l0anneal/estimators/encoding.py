@@ -5,7 +5,6 @@ Names and shapes are scikit-learn's: signals and atoms are rows.
 
 from __future__ import annotations
 
-import numbers
 import time
 import warnings
 from os import PathLike
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from l0anneal._util.checks import check_integer, check_positive, check_verbose
-from l0anneal._util.seeds import RandomState, seed_of
+from l0anneal._util.seeds import RandomState, check_same_seed, seed_of
 from l0anneal.estimators.coding_blocks import PURSUIT, Atoms, warm_up_coding
 from l0anneal.estimators.coding_dask import encode_dask
 from l0anneal.estimators.coding_input import Signals, check_matrix, check_out, check_rank
@@ -261,7 +260,7 @@ def sparse_encode(
     if out is not None:
         check_out(out, shape, X)
     if checkpoint is not None:
-        _check_seed(random_state)
+        check_same_seed(random_state)
     with Run(
         time_limit=time_limit,
         n_jobs=n_jobs,
@@ -320,12 +319,3 @@ def _settings(
         k = min(k, *D.shape)
     n_kicks = check_integer("n_kicks", n_kicks, 0)
     return Settings(k, PURSUIT if pursuit_only else n_kicks, tol)
-
-
-def _check_seed(random_state: RandomState) -> None:
-    """Raise ValueError if a later call could not have the same seed."""
-    if not isinstance(random_state, (numbers.Integral, np.random.SeedSequence)):
-        raise ValueError(
-            f"checkpoint needs an integer as random_state, so that a later call continues with the same "
-            f"random numbers; got {random_state!r}"
-        )

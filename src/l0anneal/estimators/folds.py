@@ -39,8 +39,8 @@ class RowFold:
     y: Floats
     weights: Floats | None
     options: dict[str, Any]
-    train: Indices
-    test: Indices
+    train: Indices | slice
+    test: Indices | slice
 
     def design(self) -> Design | JointDesign:
         """Return the training rows."""
@@ -53,7 +53,7 @@ class RowFold:
         test = self.test
         used = np.flatnonzero(np.any(np.atleast_2d(coef) != 0, axis=0))
         residual = self.y[test] - intercept - self.X[test][:, used] @ coef.T[used]
-        squares = residual.reshape(test.size, -1) ** 2
+        squares = residual.reshape(len(residual), -1) ** 2
         return float(np.average(squares.sum(axis=1), weights=_rows(self.weights, test)))
 
 
@@ -88,5 +88,5 @@ def folds_of(
     return [RowFold(X, y, weights, options, train, test) for train, test in splits]
 
 
-def _rows(weights: Floats | None, rows: Indices) -> Floats | None:
+def _rows(weights: Floats | None, rows: Indices | slice) -> Floats | None:
     return None if weights is None else weights[rows]

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
 from l0anneal._util.checks import check_positive, check_verbose
-from l0anneal._util.seeds import RandomState
+from l0anneal._util.seeds import RandomState, check_same_seed
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
-from l0anneal.estimators.folds import Fold, folds_of
+from l0anneal.estimators.folds import Fold, RowFold, folds_of
+from l0anneal.estimators.path_searches import KeptSearches, search
 from l0anneal.problem.joint_data import JointDesign, design_of
 from l0anneal.problem.regression_data import Design
-from l0anneal.samplers.joint_search import joint_path
-from l0anneal.samplers.path_search import TO_THE_END, Supports, best_of_every_size
+from l0anneal.samplers.path_search import TO_THE_END, Supports
 from l0anneal.samplers.result import Record
 from l0anneal.samplers.run import OnInterrupt, Run
 
@@ -182,6 +183,7 @@ def subset_path(
     cv: Any = None,
     time_limit: float | None = None,
     steps: tuple[int, ...] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
     progress: bool = False,
@@ -219,8 +221,14 @@ def subset_path(
     steps : tuple of int, optional
         The ``steps`` of an earlier path with a time limit. Together with the seed of that run they
         replay it exactly. Give them in place of the time limit.
+    checkpoint : path, optional
+        A folder in which each search, the path's and each fold's, is kept as soon as it has ended. The
+        same call with the same seed continues where an earlier one was interrupted. The searches then
+        run on joblib's workers, which are processes unless `joblib.parallel_config` says otherwise,
+        for example ``parallel_config("dask")`` for those of a cluster.
     n_jobs : int
-        Number of threads that the folds run in (−1: all cores). The result does not depend on it.
+        Number of threads that the folds run in, or of workers if there is a checkpoint (−1: all
+        cores). The result does not depend on it.
     random_state : None, int, SeedSequence or Generator
         Seed of the random numbers. Without a time limit, the same seed gives the same result for
         any ``n_jobs``. None draws a new seed, which the path stores as ``seed``.
@@ -279,6 +287,15 @@ def subset_path(
         raise ValueError(f"steps must be path.steps of an earlier run; got {steps!r}")
     if steps is not None and time_limit is not None:
         raise ValueError("give steps or a time limit, not both: steps replay an earlier run")
+    if checkpoint is not None and (time_limit, steps, on_interrupt) != (None, None, "raise"):
+        raise ValueError(
+            f"a checkpoint keeps searches that have come to their end; got time_limit = {time_limit}, "
+            f"steps = {steps} and on_interrupt = {on_interrupt!r}: leave these out, interrupt the "
+            "call when you like, and repeat it"
+        )
+    if checkpoint is not None:
+        check_same_seed(random_state)
+    shown = progress or check_verbose(verbose)
     forced = column_indices(always_include, X.shape[1], names)
     options: dict[str, Any] = {
         "fit_intercept": fit_intercept,
@@ -289,7 +306,7 @@ def subset_path(
         time_limit=time_limit,
         n_jobs=n_jobs,
         random_state=random_state,
-        progress=progress or check_verbose(verbose),
+        progress=shown and checkpoint is None,
         on_interrupt=on_interrupt,
         unit="size",
     ) as run:
@@ -298,7 +315,11 @@ def subset_path(
         design = design_of(X, target, weights=weights, **options)
         free = check_free_columns("max_nonzero", max_nonzero, design)
         folds = None if cv is None else folds_of(run, cv, X, target, weights, options)
-        return subset_path_in(run, design, free, folds, steps=steps, names=names)
+        kept = None
+        if checkpoint is not None:
+            everything = RowFold(X, target, weights, options, slice(None), slice(0))
+            kept = KeptSearches(checkpoint, everything, n_jobs, shown)
+        return subset_path_in(run, design, free, folds, steps=steps, names=names, kept=kept)
 
 
 def subset_path_in(
@@ -309,6 +330,7 @@ def subset_path_in(
     *,
     steps: tuple[int, ...] | None = None,
     names: tuple[str, ...] | None = None,
+    kept: KeptSearches | None = None,
 ) -> SubsetPath:
     """Search inside a run that has begun, with arguments that have been checked."""
     folds = list(folds or [])
@@ -317,7 +339,10 @@ def subset_path_in(
     each: list[int | None] = [None] * (1 + len(folds)) if steps is None else list(steps)
     n_rounds = 1 + math.ceil(len(folds) / run.n_threads)
     afterwards = _packing_seconds(run, design, free)
-    found = _search(run.part(run.left / n_rounds - afterwards), design, free, each[0])
+    if kept is None:
+        found = search(run.part(run.left / n_rounds - afterwards), design, free, each[0])
+    else:
+        (found,) = kept.find([(kept.rows, free, run.seed)])
     path = _fields(design, found.supports)
     used, ended = [found.n_steps], found.ended
     if folds and not run.stopped:
@@ -329,7 +354,14 @@ def subset_path_in(
         jobs = list(zip(range(1, 1 + len(folds)), folds, each[1:]))
         largest = len(found.supports) - 1
         run.note(f"cross-validation, {len(folds)} folds")
-        done = run.map(lambda job: _fold_errors(run, largest, seconds(job[0]), *job), jobs)
+        if kept is None:
+            done = run.map(lambda job: _fold_errors(run, largest, seconds(job[0]), *job), jobs)
+        else:
+            each_found = kept.find([(fold, largest, _fold_seed(run, i)) for i, fold, _ in jobs])
+            done = [
+                (_errors(fold, fold.design(), supports, largest), supports.n_steps)
+                for (_, fold, _), supports in zip(jobs, each_found)
+            ]
         used += [n_steps for _, n_steps in done]
         if not run.interrupted:
             errors = np.array([errors for errors, _ in done])
@@ -341,14 +373,6 @@ def subset_path_in(
 
 
 # ---------------------------------------------------------------- searches
-
-
-def _search(run: Run, design: Design | JointDesign, free: int, n_steps: int | None) -> Supports:
-    if design.candidates.size == 0:
-        return Supports([np.zeros(0, dtype=np.int64)], -1, "there is no column to choose")
-    if isinstance(design, JointDesign):
-        return joint_path(run, design.problem, design.correlations(), free, n_steps)
-    return best_of_every_size(run, design.problem, free, n_steps)
 
 
 def _packing_seconds(run: Run, design: Design | JointDesign, free: int) -> float:
@@ -384,20 +408,26 @@ def _fields(design: Design | JointDesign, supports: list[Indices]) -> dict[str, 
     }
 
 
+def _fold_seed(run: Run, index: int) -> int:
+    words = run.stream("path fold", index).generate_state(2)
+    return int(words[0]) << 32 | int(words[1])
+
+
 def _fold_errors(
     run: Run, largest: int, seconds: float, index: int, fold: Fold, n_steps: int | None
 ) -> tuple[Floats, int]:
-    """Return mean squared errors on the test rows by size, and the steps of the fold's search.
-
-    All columns are selected on the training rows.
-    """
+    """Select all columns on the training rows; return the errors and the steps of the search."""
     design = fold.design()
-    words = run.stream("path fold", index).generate_state(2)
-    part = run.part(seconds, random_state=int(words[0]) << 32 | int(words[1]), n_threads=1)
-    found = _search(part, design, min(largest, design.most), n_steps)
+    part = run.part(seconds, random_state=_fold_seed(run, index), n_threads=1)
+    found = search(part, design, min(largest, design.most), n_steps)
+    return _errors(fold, design, found, largest), found.n_steps
+
+
+def _errors(fold: Fold, design: Design | JointDesign, found: Supports, largest: int) -> Floats:
+    """Return mean squared errors on the test rows by size."""
     errors = np.empty(largest + 1)
     for size in range(largest + 1):  # a fold with a lower rank uses its largest support
         support = found.supports[min(size, len(found.supports) - 1)]
         coef, intercept, _ = design.solve(support)
         errors[size] = fold.error(coef, intercept)
-    return errors, found.n_steps
+    return errors

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["StoredTask", "canonical_json", "digest", "seed_from"]
+__all__ = ["StoredTask", "array_digest", "canonical_json", "digest", "seed_from"]
 
 
 def canonical_json(content: Any) -> str:
@@ -30,6 +31,18 @@ def canonical_json(content: Any) -> str:
 def digest(text: str) -> str:
     """Return the SHA-256 hash of a text in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def array_digest(values: NDArray[Any]) -> str:
+    """Return the shape of an array and the SHA-256 hash of its bits.
+
+    Examples
+    --------
+    >>> array_digest(np.zeros(2)) == array_digest(np.array([0.0, 1e-300]))
+    False
+    """
+    values = np.ascontiguousarray(values)
+    return f"{values.shape} {hashlib.sha256(values.data).hexdigest()}"
 
 
 def seed_from(content: Any) -> int:
