@@ -39,6 +39,7 @@ from l0anneal.engine.moves.walk import (
     SAME,
     SHAKING,
     SLOW,
+    STEPS,
     UNTIL,
     WALKING,
     end_step,
@@ -227,7 +228,7 @@ def kick(t, state, stop, levels, best, marks, at):
             if at[LEFT] == 0:
                 at[PHASE] = DESCENDING
                 tally[PROPOSED] = tally[ACCEPTED] = tally[OUTSIDE] = 0
-        if end_step(at, patience, n_inside):
+        if end_step(at, patience, STEPS, n_inside):
             break
         if slow:
             return PAUSED

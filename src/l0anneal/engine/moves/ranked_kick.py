@@ -33,6 +33,7 @@ from l0anneal.engine.moves.walk import (
     SAME,
     SHAKING,
     SLOW,
+    STEPS,
     UNTIL,
     WALKING,
     end_step,
@@ -62,7 +63,8 @@ from l0anneal.engine.vectors import dot
 
 __all__ = ["ranked_kick"]
 
-PATIENCE = 4  # times that of `kick`, as steps take a quarter to a third of the time
+FASTER = 3  # about so many steps take the time of one of `kick`; a kick has as many more of them
+PATIENCE = 4  # times that of `kick`, in steps
 # Rows of ``work`` beside those of the pivots: the changes of the energy by slot, and b_S.
 CHANGES, OF_B = 6, KEPT
 
@@ -226,7 +228,7 @@ def ranked_kick(t, state, stop, levels, marks, at, ranking):
                 at[PHASE] = WALKING
                 at[FOUND] = at[CLOCK]
                 levels[HERE] = HUGE  # so that the present energy is a new lowest one
-        if end_step(at, patience, n_inside):
+        if end_step(at, patience, FASTER * STEPS, n_inside):
             break
         if slow:
             return PAUSED

@@ -30,6 +30,7 @@ __all__ = [
     "SAME",
     "SHAKING",
     "SLOW",
+    "STEPS",
     "STRETCHES",
     "UNTIL",
     "WALKING",
@@ -39,7 +40,7 @@ __all__ = [
     "start_of_walk",
 ]
 
-STEPS = 25  # steps that count as one kick
+STEPS = 25  # steps of `kick` that count as one kick
 PATIENCE = 5  # the walk is shaken after this many steps per column without a new lowest energy,
 MOST_PATIENCE = 1000  # but after at most this many, and 100 more for each column of the support
 STRENGTH = 4  # a shake exchanges one column, and one in this number
@@ -84,13 +85,16 @@ def period(state, least):
 
 
 @inlined
-def end_step(at, patience, n_inside):
-    """Count a step; return whether a shake is due, because nothing was found for long."""
+def end_step(at, patience, steps, n_inside):
+    """End a step, of which ``steps`` are a kick; return whether a shake is due.
+
+    It is due where nothing was found for ``patience`` steps.
+    """
     due = at[PHASE] == WALKING and at[CLOCK] - at[FOUND] >= patience
     if due:
         at[PHASE] = SHAKING
         at[LEFT] = 1 + n_inside // STRENGTH
         at[STRETCHES] += 1
-    if at[CLOCK] % STEPS == 0:
+    if at[CLOCK] % steps == 0:
         at[KICKS] += 1
     return due

@@ -83,7 +83,9 @@ def kick_search(
     A descent first exchanges single columns as long as this lowers the error. The search then leaves the
     minimum by the exchange that raises the error least, and goes on in this way without undoing its
     latest exchanges. Where it finds nothing better for long, it exchanges about a quarter of the columns
-    at random. 25 steps of this walk count as one *kick*.
+    at random. It takes turns between this walk and a faster one, which at each step weighs the exchanges
+    of a single column, and mostly uses the one that comes lower. 25 steps of the first walk, or 75 of the
+    second, count as one *kick* and take about the same time.
 
     Parameters
     ----------
