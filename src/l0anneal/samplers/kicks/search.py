@@ -84,8 +84,8 @@ def kick_search(
     minimum by the exchange that raises the error least, and goes on in this way without undoing its
     latest exchanges. Where it finds nothing better for long, it exchanges about a quarter of the columns
     at random. It takes turns between this walk and a faster one, which at each step weighs the exchanges
-    of a single column, and mostly uses the one that comes lower. 25 steps of the first walk, or 75 of the
-    second, count as one *kick* and take about the same time.
+    of a single column, and mostly uses the one that comes lower. A *kick* is 25 steps of the first walk,
+    or 75 of the second, which take about the same time.
 
     Parameters
     ----------
