@@ -1,9 +1,12 @@
 """Times of the engine, as ratios within one run: ``make bench``, or ``python benchmarks/run.py``.
 
-Single-threaded throughout. Machines are noisy: compare ratios, not seconds.
+Single-threaded throughout. Machines are noisy: compare ratios, not seconds. The last table has the main
+figures beside those of the first version that had all samplers, and beside the goals set then. How close
+a search comes to the best known support takes long: ``python benchmarks/last_percent.py``.
 """
 
 import argparse
+import functools
 import os
 import subprocess
 import sys
@@ -17,7 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from l0anneal import Schedule, anneal, ensembles
+from l0anneal import Schedule, anneal, ensembles, sparse_encode
 from l0anneal.engine.moves import pair_flip
 from l0anneal.engine.moves.protocol import ACCEPTED, OUTSIDE, SLOT
 from l0anneal.engine.refresh import refresh
@@ -25,10 +28,23 @@ from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from origin import print_origin
 from paper_numpy import paper_annealing
+from wide import wide_data
 
 console = Console(highlight=False)
 PAPER = Schedule.paper()
 MATLAB = {100: 6, 200: 15, 400: 38}
+# seconds of the first version, by number of atoms and of kicks
+CODING_BEFORE = {
+    (5, 0): 0.18,
+    (5, 2): 0.62,
+    (5, 10): 2.02,
+    (12, 0): 0.39,
+    (12, 2): 1.04,
+    (12, 10): 3.94,
+    (20, 0): 0.96,
+    (20, 2): 2.33,
+    (20, 10): 6.69,
+}
 
 
 def best_of(function, repeats=3):
@@ -46,7 +62,7 @@ def paper_schedule(quick):
     table = Table(title="The paper's schedule, α = .5, ρ = .2, noise only: seconds per run")
     for name in ("N", "paper, MATLAB", "its algorithm in NumPy", "l0anneal", "ratio", "refreshing"):
         table.add_column(name, justify="right")
-    ours_by_n = {}
+    ours_by_n, ratios = {}, {}
     for n in (100, 200, 400, 1000):
         instance = ensembles.noise_only(n, 0.5, random_state=1)
         k = n // 5
@@ -71,6 +87,7 @@ def paper_schedule(quick):
             f"{each * result.refreshes / ours:.1%}",
         )
         ours_by_n[n] = ours
+        ratios[n] = theirs / ours
     console.print(table)
     for n in () if quick else (1600,):
         instance = ensembles.noise_only(n, 0.5, random_state=1)
@@ -83,6 +100,7 @@ def paper_schedule(quick):
     slope = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
     times = ", ".join(f"{n}: {s:.3g} s" for n, s in ours_by_n.items())
     console.print(f"time ∝ N^{slope:.2f}   ({times}); the paper's order is N³\n")
+    return ratios
 
 
 def rejected_proposals():
@@ -103,6 +121,7 @@ def rejected_proposals():
         table.add_row(str(n), f"{cost[-1]:.1f}")
     console.print(table)
     console.print(f"largest / smallest: {max(cost) / min(cost):.2f} (O(1) per proposal)\n")
+    return cost
 
 
 def accepted_moves():
@@ -182,11 +201,32 @@ print(time.perf_counter() - began)
 """
 
 
+def coding():
+    """Seconds of sparse coding by number of atoms and of kicks."""
+    from coding import SIZES, cosines, patches
+
+    Y, D = patches(5000), cosines()[1:]
+    table = Table(title="Coding of 5,000 patches of 8 × 8 pixels, 255 atoms: seconds")
+    n_kicks = (0, 2, 10)
+    for name in ("k", *(f"{n} kicks" for n in n_kicks)):
+        table.add_column(name, justify="right")
+    found = {}
+    sparse_encode(Y[:2], D, 3, n_kicks=1, random_state=0)
+    for k in SIZES:
+        for n in n_kicks:
+            call = functools.partial(sparse_encode, Y, D, k, n_kicks=n, random_state=0)
+            found[k, n], _ = best_of(call, 3)
+        table.add_row(str(k), *(f"{found[k, n]:.2f}" for n in n_kicks))
+    console.print(table)
+    return found
+
+
 def first_use():
     """Import to first answer with an empty cache of kernels, and in the next process."""
     table = Table(title="Import to answer, 60 × 30, seconds (scikit-learn imported before)")
     for name in ("front door", "first use", "next process"):
         table.add_column(name, justify="right")
+    found = {}
     for door, call in FRONT_DOORS.items():
         with tempfile.TemporaryDirectory() as folder:
             environment = os.environ | {"NUMBA_CACHE_DIR": folder}
@@ -200,6 +240,34 @@ def first_use():
                 for _ in range(3)
             ]
         table.add_row(door, f"{seconds[0]:.1f}", f"{min(seconds[1:]):.2f}")
+        found[door] = seconds[0], min(seconds[1:])
+    console.print(table)
+    return found
+
+
+def before_after(ratios, rejected, wide, codes, first):
+    """Print the main figures beside those of the first version, and beside the goals."""
+    rows = [
+        ("first use of anneal, s", "80", f"{first['anneal'][0]:.1f}", "20"),
+        ("first use of solve, s", "66 to 75", f"{first['solve'][0]:.1f}", "20"),
+        ("first use of fit, s", "", f"{first['fit'][0]:.1f}", "20"),
+        ("first use of all samplers, s", "160", f"{first['all samplers'][0]:.1f}", "60"),
+        ("next process, the slowest, s", "18", f"{max(s for _, s in first.values()):.2f}", "1.5"),
+        ("evidence, 1000 × 20,000, s", "90", f"{wide[0]:.1f}", "10"),
+        ("20 kicks, 1000 × 20,000, s", "10", f"{wide[1]:.1f}", "3"),
+    ]
+    for (k, n), before in CODING_BEFORE.items():
+        now = f"{codes[k, n]:.2f}"
+        rows.append((f"coding, k = {k}, {n} kicks, s", f"{before:.2f}", now, f"{before / 2:.2f}"))
+    for n in (400, 1000):
+        rows.append((f"annealing, NumPy = 1, N = {n}", "38 to 50", f"{ratios[n]:.0f}", "100"))
+    rows.append(("rejected proposals, N = 800, ns", "20", f"{rejected[-2]:.1f}", "flat"))
+    rows.append(("rejected proposals, N = 1600, ns", "100", f"{rejected[-1]:.1f}", "flat"))
+    table = Table(title="Before and after, one thread; before: another machine")
+    for name, justify in (("", "left"), ("before", "right"), ("now", "right"), ("goal", "right")):
+        table.add_column(name, justify=justify)
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
 
 
@@ -210,11 +278,13 @@ def main():
     parser.add_argument("--instances", type=int, default=40)
     options = parser.parse_args()
     print_origin()
-    paper_schedule(options.quick)
-    rejected_proposals()
+    ratios = paper_schedule(options.quick)
+    rejected = rejected_proposals()
     accepted_moves()
     mean_distortion(options.instances)
-    first_use()
+    wide = wide_data(1 if options.quick else 3, console)
+    codes = coding()
+    before_after(ratios, rejected, wide, codes, first_use())
 
 
 if __name__ == "__main__":
