@@ -1,4 +1,4 @@
-"""Wide data, 1000 × 20,000 with 50 true columns: ``python benchmarks/wide.py``; a part of ``make bench``.
+"""Wide data, 1000 × 20,000 with 50 true columns: ``python benchmarks/wide.py``, and in ``make bench``.
 
 Columns and coefficients are Gaussian, and the signal-to-noise ratio is 5. `evidence_anneal` is told
 nothing, `kick_search` makes 20 kicks with k = 50. Seconds are those of the processor.
