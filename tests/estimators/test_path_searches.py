@@ -87,6 +87,32 @@ def test_what_changes_the_answer_is_searched_again(searched, tmp_path):
         assert len(searched) == n
 
 
+def test_other_rows_and_other_entries_are_searched_again(searched, tmp_path):
+    rng = np.random.default_rng(2)
+    A = scipy.sparse.csr_array(np.where(rng.random((20, 20)) < 0.3, 1.0, 0.0))
+    y = rng.standard_normal(20)
+    for n, X in enumerate((A, A.T.tocsr(), A[:, ::-1]), start=1):
+        found = subset_path(X, y, 4, random_state=4, checkpoint=tmp_path)
+        assert len(searched) == n
+        assert_same(found, subset_path(X, y, 4, random_state=4))
+    for X in (A.tocsc(), A.T):  # the same entries in another form; the latter is csc
+        subset_path(X, y, 4, random_state=4, checkpoint=tmp_path)
+    assert len(searched) == 3
+    for halves in ((slice(0, 10), slice(10, 20)), (slice(2, 12), slice(12, 20))):
+        folds = [halves, halves[::-1]]
+        found = subset_path(A, y, 4, cv=folds, random_state=4, checkpoint=tmp_path)
+        plain = subset_path(A, y, 4, cv=folds, random_state=4)
+        np.testing.assert_array_equal(found.criteria["cv"], plain.criteria["cv"])
+
+
+def test_another_engine_searches_again(searched, monkeypatch, tmp_path):
+    X, y = data()
+    subset_path(X, y, 4, random_state=4, checkpoint=tmp_path)
+    monkeypatch.setattr(path_searches, "ENGINE", path_searches.ENGINE + 1)
+    subset_path(X, y, 4, random_state=4, checkpoint=tmp_path)
+    assert len(searched) == 2
+
+
 def test_an_interrupted_call_continues(searched, monkeypatch, tmp_path):
     X, y = data()
     plain = subset_path(X, y, 6, cv=4, random_state=4)

@@ -1,3 +1,4 @@
+import itertools
 import time
 from itertools import combinations
 
@@ -11,6 +12,7 @@ from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 from l0anneal.samplers.kicks import search
+from l0anneal.samplers.run import Run, RunStopped
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -84,9 +86,93 @@ def test_when_the_clock_is_read_changes_nothing(noise, walks, monkeypatch):
     again = kick_search(noise, 20, n_kicks=400, n_chains=2, random_state=5)
     np.testing.assert_array_equal(first.chain_supports, again.chain_supports)
     for one, other in zip(walks[:2], walks[2:], strict=True):
-        assert one.made == other.made
+        assert one.n_stretches == other.n_stretches
         assert one.total == other.total
-        assert min(one.made.values()) > 0  # both walks were tried
+        assert min(one.n_stretches.values()) > 0  # both walks were tried
+
+
+def test_a_run_that_is_cut_anywhere_replays(walks, monkeypatch):
+    """The clock runs out after each call of `go_on` in which the faster walk found a new minimum."""
+    problem = ensembles.noise_only(300, 0.5, random_state=8).problem
+    go_on, calls = search._Walk.go_on, {}
+
+    def cut_go_on(walk, stop):
+        lowest = walk.levels[search.BEST]
+        go_on(walk, stop)
+        calls["made"] += 1
+        if walk.ranked and walk.levels[search.BEST] < lowest:
+            calls["found"].append(calls["made"])
+
+    def kicked(cut, **options):
+        calls.update(made=0, found=[], cut=cut)
+        return kick_search(problem, 45, random_state=0, **options)
+
+    monkeypatch.setattr(search, "PAUSE", 1e-9)  # one kick at a time
+    monkeypatch.setattr(search._Walk, "go_on", cut_go_on)
+    monkeypatch.setattr(Run, "now", lambda run: 0.98e6 if calls["made"] >= calls["cut"] else 0.0)
+    kicked(np.inf, n_kicks=800)
+    cuts = list(calls["found"])
+    assert len(cuts) >= 3
+    for cut in cuts:
+        timed = kicked(cut, n_kicks=800, time_limit=1e6)
+        assert timed.n_kicks[0] < 800
+        again = kicked(np.inf, n_kicks=timed.n_kicks)
+        np.testing.assert_array_equal(again.support, timed.support)
+
+
+def test_interrupted_batches_count_as_not_begun(walks, monkeypatch):
+    problem = ensembles.noise_only(300, 0.5, random_state=8).problem
+    descend, descents = Workspace.descend, itertools.count()
+
+    def interrupted(workspace):
+        if next(descents) == 4:
+            raise RunStopped
+        return descend(workspace)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "descend", interrupted)
+        stopped = kick_search(problem, 45, n_kicks=800, random_state=0)
+    assert next(descents) > 4
+    assert 0 < stopped.n_kicks[0] < 800
+    again = kick_search(problem, 45, n_kicks=stopped.n_kicks, random_state=0)
+    np.testing.assert_array_equal(again.support, stopped.support)
+
+
+def test_a_search_without_dominant_columns_has_marks_of_its_own(walks):
+    """The kernels must not look at columns that the remaining problem does not have."""
+    rng = np.random.default_rng(0)
+    A = np.ones((90, 2128))
+    A[:, :2000] *= rng.random(2000) + 0.5
+    A[:, 2000:] = rng.standard_normal((90, 128))
+    problem = SparseProblem(A, 1e7 + rng.standard_normal(90))
+    result = kick_search(problem, 30, n_kicks=2000, random_state=0)
+    assert np.sum(result.support < 2000) == 1
+    (walk,) = walks
+    assert walk.chain.marks.shape[1] == walk.workspace.problem.n_columns < 2128
+    assert result.energy == pytest.approx(problem.energy(result.support))
+
+
+def test_the_faster_walk_does_not_start_from_near_singular_supports(monkeypatch):
+    """The descent that it asks for may lead to two columns that are nearly the same."""
+    rng = np.random.default_rng(22)
+    m, n, k = 60, 80, 16
+    close = 10 ** rng.uniform(-2.8, -2.0)
+    B, E = rng.standard_normal((m, n)), rng.standard_normal((m, n))
+    chosen = rng.permutation(n)[:k]
+    y = E[:, chosen[:6]].sum(axis=1) + 0.2 * B[:, chosen[6:]].sum(axis=1)
+    problem = SparseProblem(np.hstack([B, B + close * E]), y + 0.1 * rng.standard_normal(m))
+    starts, ends = [], []
+    go_on = search._Walk._go_on_ranked
+
+    def watched(walk, stop):
+        starts.append(walk.workspace.is_near_singular)
+        go_on(walk, stop)
+        ends.append(walk.workspace.is_near_singular)
+
+    monkeypatch.setattr(search._Walk, "_go_on_ranked", watched)
+    kick_search(problem, k, n_kicks=8000, n_chains=3, random_state=22)
+    assert any(ends)  # or there is nothing to test
+    assert not any(starts)
 
 
 @pytest.mark.parametrize("incoherent", [True, False])
@@ -99,7 +185,7 @@ def test_the_walk_that_comes_lower_goes_on(incoherent, walks):
         A = np.cos(np.pi * (np.arange(48)[:, None] + 0.5) * np.arange(144) / 144)
         problem = SparseProblem(A, np.cumsum(rng.standard_normal(48)))
     kick_search(problem, 20, n_kicks=6000, random_state=0)
-    made, total = walks[0].made, walks[0].total
+    made, total = walks[0].n_stretches, walks[0].total
     assert made[incoherent] > made[not incoherent] > 0
     assert total[incoherent] / made[incoherent] < total[not incoherent] / made[not incoherent]
 

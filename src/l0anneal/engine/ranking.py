@@ -2,7 +2,7 @@
 
 A walk that adds the best column and removes the worst one needs r and γ of every column at each step,
 but only to choose: the change of the energy by the chosen exchange is computed in double precision, from
-U and one row of G (`tableau.weigh_swap`). A *ranking* holds r and γ of all columns in single precision.
+U and one row of G (`moves.ranked_kick`). A *ranking* holds r and γ of all columns in single precision.
 It is updated in one pass over the rows of G of the support, which it keeps next to each other, in place
 of the N × K regressions W of the tableau.
 

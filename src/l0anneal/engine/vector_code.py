@@ -1,7 +1,7 @@
 """Generate the code of loops in vectors of eight and four numbers; see `vectors`.
 
 Numba's intrinsics are functions that write LLVM code for the types of their arguments. `VectorCode` has
-the pieces of which the loops in `vectors` and `inverse_vectors` consist.
+the pieces of which the loops in `vectors`, `inverse_vectors` and `single_vectors` consist.
 """
 
 from collections.abc import Callable

@@ -9,7 +9,8 @@ same bits on every machine. Processors since about 2013 have the instruction; wh
 function of the C library takes its place, which is slow.
 
 Some of the loops treat four rows of a matrix at once, so that each element of the vectors that all four
-need is loaded once. Those of the inverse Gram matrix are in `inverse_vectors`. Vectors of eight
+need is loaded once. Those of the inverse Gram matrix are in `inverse_vectors`, and those of a ranking,
+in single precision, in `single_vectors`. Vectors of eight
 numbers add up the same partial sums as two vectors of four. `dot` and `largest` have vectors of four
 only: their arguments have often just been written, in shorter pieces, and a processor waits if it has to
 put a vector together from several of them.

@@ -39,8 +39,8 @@ class RowFold:
     y: Floats
     weights: Floats | None
     options: dict[str, Any]
-    train: Indices | slice
-    test: Indices | slice
+    train: Indices
+    test: Indices
 
     def design(self) -> Design | JointDesign:
         """Return the training rows."""
@@ -75,7 +75,8 @@ def folds_of(
         shuffled = KFold(int(cv), shuffle=True, random_state=int(words[0])).split(counted)
         splits = [(counted[train], counted[test]) for train, test in shuffled]
     else:
-        splits = list(check_cv(cv).split(X, y))
+        every = np.arange(len(y))
+        splits = [(every[train], every[test]) for train, test in check_cv(cv).split(X, y)]
     if len(splits) < 2:
         raise ValueError(f"cv needs at least 2 folds; got {len(splits)}")
     for i, (train, test) in enumerate(splits):
@@ -88,5 +89,5 @@ def folds_of(
     return [RowFold(X, y, weights, options, train, test) for train, test in splits]
 
 
-def _rows(weights: Floats | None, rows: Indices | slice) -> Floats | None:
+def _rows(weights: Floats | None, rows: Indices) -> Floats | None:
     return None if weights is None else weights[rows]

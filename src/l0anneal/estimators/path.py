@@ -18,8 +18,8 @@ from l0anneal._util.checks import check_positive, check_verbose
 from l0anneal._util.seeds import RandomState, check_same_seed
 from l0anneal.estimators.columns import check_free_columns, column_indices, feature_names
 from l0anneal.estimators.criteria import choose_size, criteria_of
-from l0anneal.estimators.folds import Fold, RowFold, folds_of
-from l0anneal.estimators.path_searches import KeptSearches, search
+from l0anneal.estimators.folds import Fold, folds_of
+from l0anneal.estimators.path_searches import AllRows, KeptSearches, search
 from l0anneal.problem.joint_data import JointDesign, design_of
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.path_search import TO_THE_END, Supports
@@ -223,9 +223,10 @@ def subset_path(
         replay it exactly. Give them in place of the time limit.
     checkpoint : path, optional
         A folder in which each search, the path's and each fold's, is kept as soon as it has ended. The
-        same call with the same seed continues where an earlier one was interrupted. The searches then
-        run on joblib's workers, which are processes unless `joblib.parallel_config` says otherwise,
-        for example ``parallel_config("dask")`` for those of a cluster.
+        same call with the same seed and the same folds continues where an earlier one was interrupted.
+        With ``n_jobs``, the searches then run on joblib's workers, which are processes unless
+        `joblib.parallel_config` says otherwise, for example ``parallel_config("dask")`` for those of a
+        cluster.
     n_jobs : int
         Number of threads that the folds run in, or of workers if there is a checkpoint (−1: all
         cores). The result does not depend on it.
@@ -317,7 +318,7 @@ def subset_path(
         folds = None if cv is None else folds_of(run, cv, X, target, weights, options)
         kept = None
         if checkpoint is not None:
-            everything = RowFold(X, target, weights, options, slice(None), slice(0))
+            everything = AllRows(X, target, weights, options)
             kept = KeptSearches(checkpoint, everything, n_jobs, shown)
         return subset_path_in(run, design, free, folds, steps=steps, names=names, kept=kept)
 

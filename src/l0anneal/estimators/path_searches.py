@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from l0anneal._util.provenance import ENGINE
 from l0anneal.engine.warm_up import warm_up
 from l0anneal.estimators.folds import RowFold
-from l0anneal.problem.joint_data import JointDesign
+from l0anneal.problem.joint_data import JointDesign, design_of
 from l0anneal.problem.regression_data import Design
 from l0anneal.samplers.joint_search import joint_path
 from l0anneal.samplers.path_search import TO_THE_END, Supports, best_of_every_size
@@ -24,7 +24,7 @@ from l0anneal.tasks.collect import collect
 from l0anneal.tasks.store import Store
 from l0anneal.tasks.task import StoredTask, array_digest
 
-__all__ = ["KeptSearches", "search"]
+__all__ = ["AllRows", "KeptSearches", "search"]
 
 
 def search(
@@ -38,11 +38,25 @@ def search(
     return best_of_every_size(run, design.problem, free, n_steps)
 
 
+@dataclass(frozen=True)
+class AllRows:
+    """All rows of a problem, and how to prepare them."""
+
+    X: Any
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    options: dict[str, Any]
+
+    def design(self) -> Design | JointDesign:
+        """Return the prepared rows."""
+        return design_of(self.X, self.y, weights=self.weights, **self.options)
+
+
 @dataclass(frozen=True, eq=False)
 class PathSearch(StoredTask):
     """The best supports of some rows, identified by everything that they depend on."""
 
-    fold: RowFold
+    rows: AllRows | RowFold
     data: str
     free: int
     seed_of_run: int
@@ -57,7 +71,7 @@ class PathSearch(StoredTask):
         """Return hashes of the data and of the rows that are searched, the size and the seed."""
         return {
             "data": self.data,
-            "rows": "all" if isinstance(self.fold.train, slice) else array_digest(self.fold.train),
+            "rows": array_digest(self.rows.train) if isinstance(self.rows, RowFold) else "all",
             "free": self.free,
             "seed": str(self.seed_of_run),
         }
@@ -66,7 +80,7 @@ class PathSearch(StoredTask):
 def _run_search(task: PathSearch) -> tuple[dict[str, NDArray[Any]], float]:
     """Search, on any worker."""
     began = time.process_time()
-    design = task.fold.design()
+    design = task.rows.design()
     with Run(random_state=task.seed_of_run, n_jobs=1) as run:
         found = search(run, design, min(task.free, design.most))
     arrays = {
@@ -84,8 +98,8 @@ class KeptSearches:
     ----------
     directory : path
         The folder. Searches that it has are not run again.
-    rows : RowFold
-        All rows.
+    rows : AllRows
+        The data.
     n_jobs : int, optional
         The number of workers.
     progress : bool
@@ -93,7 +107,7 @@ class KeptSearches:
     """
 
     def __init__(
-        self, directory: str | PathLike[str], rows: RowFold, n_jobs: int | None, progress: bool
+        self, directory: str | PathLike[str], rows: AllRows, n_jobs: int | None, progress: bool
     ) -> None:
         self.store, self.rows = Store(directory), rows
         self.n_jobs, self.progress = n_jobs, progress
@@ -102,7 +116,7 @@ class KeptSearches:
 
     def find(self, searches: Sequence[tuple[Any, int, int]]) -> list[Supports]:
         """Return the supports for rows, number of free columns and seed of each search."""
-        tasks = [PathSearch(fold, self.data, free, seed) for fold, free, seed in searches]
+        tasks = [PathSearch(rows, self.data, free, seed) for rows, free, seed in searches]
         done = collect(
             tasks,
             self.store,
@@ -128,10 +142,13 @@ class KeptSearches:
         return Supports(supports, TO_THE_END, str(arrays["ended"]))
 
 
-def _data_digest(rows: RowFold) -> str:
+def _data_digest(rows: AllRows) -> str:
     """Return a hash of the data of a path and of how they are prepared."""
-    X, options = rows.X, rows.options
-    parts = [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
+    X, options, parts = rows.X, rows.options, [rows.X]
+    if scipy.sparse.issparse(X):
+        X = scipy.sparse.csr_array(X, copy=True)  # one form, whatever that of the user
+        X.sum_duplicates()
+        parts = [X.data, X.indices, X.indptr]
     parts += [rows.y, options["forced"]] + ([] if rows.weights is None else [rows.weights])
     prepared = f"{X.shape} {options['fit_intercept']} {float(options['alpha']).hex()}"
     return " ".join([prepared, *(array_digest(np.asarray(part)) for part in parts)])

@@ -93,7 +93,7 @@ def _renew(t, ranking):
 def _best_column(ranking, until, refused, now, made):
     """Return the outside column with the largest gain among those that may enter, or −1."""
     best, least = -1, ZERO
-    for j in range(until.size):
+    for j in range(ranking.position.size):
         may_enter = ranking.gain[j] > least and until[j] <= now and refused[j] != made
         if may_enter and ranking.position[j] >= 0:  # rounding leaves a gain to columns inside
             best, least = j, ranking.gain[j]

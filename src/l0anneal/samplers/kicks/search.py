@@ -296,6 +296,7 @@ class _Chain:
         within.begin_at(np.searchsorted(rest.candidates, support))
         within.descend()
         self.rest, self.best = rest, within.support
+        self.marks, self.at = start_of_walk(rest.problem.n_columns)
         if support.size == rest.candidates.size:
             self.n_kicks = 0
         return within
@@ -337,7 +338,7 @@ class _Chain:
                 raise
             took = run.now() - now
             run.advance(self.kicks - before)
-            fits = PAUSE / max(took / max(1, self.kicks - before), 1e-9)
+            fits = PAUSE / max(took / batch, 1e-9)
             batch = max(1, int(min(2 * batch, fits, (end - now - took) * fits / PAUSE)))
 
     def _begin(self, budget: Budget) -> Workspace:
@@ -394,43 +395,50 @@ class _Walk:
         self.chain, self.workspace, self.state, self.levels = chain, workspace, state, levels
         self.ranked = False  # which of the two kernels goes on
         # how many stretches between shakes each has made, and the sum of the lowest energies there
-        self.made, self.total = {False: 0, True: 0}, {False: 0.0, True: 0.0}
+        self.n_stretches, self.total = {False: 0, True: 0}, {False: 0.0, True: 0.0}
         problem = workspace.problem
         self.has_choice = problem.gram_is_whole
         self.ranking = empty_ranking(problem.n_columns if self.has_choice else 1, workspace.size)
 
     def go_on(self, stop: int) -> None:
-        """Walk until ``stop`` kicks are made, or until the walk is shaken."""
-        chain, levels, at = self.chain, self.levels, self.chain.at
-        stretches = at[STRETCHES]
-        if self.ranked:
-            walk = ranked_kick, self.state, stop, levels, chain.marks, at, self.ranking
-            self.workspace.run(*walk)
-            if at[PHASE] == DESCENDING:
-                self._descend()
-        else:
-            self.workspace.run(kick, self.state, stop, levels, chain.best, chain.marks, at)
-        if at[STRETCHES] > stretches and self.has_choice:
-            self.made[self.ranked] += 1
-            self.total[self.ranked] += levels[HERE]
-            self.ranked = self._next()
+        """Walk until ``stop`` kicks are made, or the floor is reached.
 
-    def _next(self) -> bool:
-        """Decide whether `ranked_kick` goes on."""
+        It ends nowhere else, so that as many kicks always lead to the same place.
+        """
+        at, levels = self.chain.at, self.levels
+        while at[KICKS] < stop and levels[BEST] > levels[FLOOR]:
+            stretches = at[STRETCHES]
+            if self.ranked:
+                self._go_on_ranked(stop)
+            else:
+                best, marks = self.chain.best, self.chain.marks
+                self.workspace.run(kick, self.state, stop, levels, best, marks, at)
+            if at[STRETCHES] > stretches and self.has_choice:
+                self.n_stretches[self.ranked] += 1
+                self.total[self.ranked] += levels[HERE]
+                self.ranked = self._is_ranked_next()
+
+    def _is_ranked_next(self) -> bool:
+        """Decide whether `ranked_kick` goes on after a shake."""
+        n, total = self.n_stretches, self.total
         if self.workspace.is_near_singular:
             return False
-        made, total = self.made, self.total
-        if made[True] == 0:
+        if n[True] == 0:
             return True
-        better = total[True] * made[False] < total[False] * made[True]
-        return better if sum(made.values()) % TRIAL else not better
+        better = bool(total[True] * n[False] < total[False] * n[True])
+        return better if sum(n.values()) % TRIAL else not better
 
-    def _descend(self) -> None:
-        """Descend from where the walk is, to a new lowest minimum."""
+    def _go_on_ranked(self, stop: int) -> None:
+        """Walk with `ranked_kick`, until it returns; make the descent that it asks for."""
         chain, levels, at = self.chain, self.levels, self.chain.at
+        walk = ranked_kick, self.state, stop, levels, chain.marks, at, self.ranking
+        self.workspace.run(*walk)
+        if at[PHASE] != DESCENDING:
+            return
         self.workspace.descend()
         at[MADE] += 1
         at[RANKED], at[PHASE] = 0, WALKING
+        self.ranked = not self.workspace.is_near_singular
         if self.workspace.unit_energy < levels[BEST]:
             levels[BEST], chain.best = self.workspace.unit_energy, self.workspace.support
         if levels[BEST] <= levels[FLOOR]:
