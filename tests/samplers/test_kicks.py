@@ -7,11 +7,12 @@ import pytest
 
 from l0anneal import KickResult, SparseProblem, diagnose, ensembles, kick_search
 from l0anneal.engine.moves.kick import kick
-from l0anneal.engine.moves.walk import start_of_walk
+from l0anneal.engine.moves.walk import BEST, start_of_walk
 from l0anneal.engine.rng import stream
 from l0anneal.engine.workspace import Workspace
 from l0anneal.problem import scaled as problem_module
 from l0anneal.samplers.kicks import search
+from l0anneal.samplers.kicks.walk import Walk
 from l0anneal.samplers.run import Run, RunStopped
 
 
@@ -71,12 +72,12 @@ def walks(monkeypatch):
     """All walks that are begun."""
     begun = []
 
-    class Walk(search._Walk):
+    class Kept(Walk):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             begun.append(self)
 
-    monkeypatch.setattr(search, "_Walk", Walk)
+    monkeypatch.setattr(search, "Walk", Kept)
     return begun
 
 
@@ -94,13 +95,13 @@ def test_when_the_clock_is_read_changes_nothing(noise, walks, monkeypatch):
 def test_a_run_that_is_cut_anywhere_replays(walks, monkeypatch):
     """The clock runs out after each call of `go_on` in which the faster walk found a new minimum."""
     problem = ensembles.noise_only(300, 0.5, random_state=8).problem
-    go_on, calls = search._Walk.go_on, {}
+    go_on, calls = Walk.go_on, {}
 
     def cut_go_on(walk, stop):
-        lowest = walk.levels[search.BEST]
+        lowest = walk.levels[BEST]
         go_on(walk, stop)
         calls["made"] += 1
-        if walk.ranked and walk.levels[search.BEST] < lowest:
+        if walk.ranked and walk.levels[BEST] < lowest:
             calls["found"].append(calls["made"])
 
     def kicked(cut, **options):
@@ -108,7 +109,7 @@ def test_a_run_that_is_cut_anywhere_replays(walks, monkeypatch):
         return kick_search(problem, 45, random_state=0, **options)
 
     monkeypatch.setattr(search, "PAUSE", 1e-9)  # one kick at a time
-    monkeypatch.setattr(search._Walk, "go_on", cut_go_on)
+    monkeypatch.setattr(Walk, "go_on", cut_go_on)
     monkeypatch.setattr(Run, "now", lambda run: 0.98e6 if calls["made"] >= calls["cut"] else 0.0)
     kicked(np.inf, n_kicks=800)
     cuts = list(calls["found"])
@@ -148,7 +149,7 @@ def test_a_search_without_dominant_columns_has_marks_of_its_own(walks):
     result = kick_search(problem, 30, n_kicks=2000, random_state=0)
     assert np.sum(result.support < 2000) == 1
     (walk,) = walks
-    assert walk.chain.marks.shape[1] == walk.workspace.problem.n_columns < 2128
+    assert walk.marks.shape[1] == walk.workspace.problem.n_columns < 2128
     assert result.energy == pytest.approx(problem.energy(result.support))
 
 
@@ -162,14 +163,14 @@ def test_the_faster_walk_does_not_start_from_near_singular_supports(monkeypatch)
     y = E[:, chosen[:6]].sum(axis=1) + 0.2 * B[:, chosen[6:]].sum(axis=1)
     problem = SparseProblem(np.hstack([B, B + close * E]), y + 0.1 * rng.standard_normal(m))
     starts, ends = [], []
-    go_on = search._Walk._go_on_ranked
+    go_on = Walk._go_on_ranked
 
     def watched(walk, stop):
         starts.append(walk.workspace.is_near_singular)
         go_on(walk, stop)
         ends.append(walk.workspace.is_near_singular)
 
-    monkeypatch.setattr(search._Walk, "_go_on_ranked", watched)
+    monkeypatch.setattr(Walk, "_go_on_ranked", watched)
     kick_search(problem, k, n_kicks=8000, n_chains=3, random_state=22)
     assert any(ends)  # or there is nothing to test
     assert not any(starts)

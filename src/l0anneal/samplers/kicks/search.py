@@ -29,20 +29,7 @@ from l0anneal.engine.assistant import run_steps
 from l0anneal.engine.moves.descent import RESOLUTION
 from l0anneal.engine.moves.kick import kick
 from l0anneal.engine.moves.ranked_kick import ranked_kick
-from l0anneal.engine.moves.walk import (
-    BEST,
-    DESCENDING,
-    FLOOR,
-    HERE,
-    KICKS,
-    LEVELS,
-    MADE,
-    PHASE,
-    RANKED,
-    STRETCHES,
-    WALKING,
-    start_of_walk,
-)
+from l0anneal.engine.moves.walk import BEST, FLOOR, KICKS, LEVELS, start_of_walk
 from l0anneal.engine.ranking import empty_ranking
 from l0anneal.engine.rng import stream
 from l0anneal.engine.warm_up import tiny_problem, workspace_steps
@@ -52,6 +39,7 @@ from l0anneal.problem.sparse_problem import SparseProblem
 from l0anneal.samplers.comparison import compare_chains
 from l0anneal.samplers.greedy import NOT_BEGUN, completed, greedy_order
 from l0anneal.samplers.kicks.result import KickResult
+from l0anneal.samplers.kicks.walk import Walk
 from l0anneal.samplers.result import chain_fields
 from l0anneal.samplers.run import Budget, OnInterrupt, OutOfTime, Run, RunStopped
 
@@ -62,7 +50,6 @@ DWARFED = 1e-6  # columns that leave at most this fraction of the signal are pro
 ENDLESS = 2**50
 NO_MINIMUM = "time limit, before the first minimum: the columns are the best until then"
 PAUSE = 0.01  # seconds of kicks between two checks of the clock
-TRIAL = 8  # how often, in stretches between shakes, the walk that came less low is tried again
 
 
 def kick_search(
@@ -323,19 +310,20 @@ class _Chain:
         """
         run, batch = self.run, 1
         assert self.best is not None
-        walk = _Walk(self, workspace, state, levels)
+        walk = Walk(workspace, state, levels, self.marks, self.at)
         while self.kicks < self.n_kicks and levels[BEST] > levels[FLOOR]:
             run.listen()
             now, before = run.now(), self.kicks
             if now >= end:
                 break
             stop = min(self.n_kicks, before + batch)
-            kept, lowest = self.best.copy(), levels[BEST]
+            lowest = levels[BEST]
             try:
                 walk.go_on(stop)
             except RunStopped:
-                self.best, levels[BEST], self.at[KICKS] = kept, lowest, before
+                levels[BEST], self.at[KICKS] = lowest, before
                 raise
+            self.best = walk.best.copy()
             took = run.now() - now
             run.advance(self.kicks - before)
             fits = PAUSE / max(took / batch, 1e-9)
@@ -374,75 +362,6 @@ class _Chain:
         gains = np.full(self.problem.n_columns, -1.0)
         gains[workspace.outside_columns] = workspace.outside_gains
         return np.sort(completed(workspace.support, gains, self.k))
-
-
-class _Walk:
-    """A walk over minima from the support of a workspace, which takes turns between two kernels.
-
-    `kick` weighs all exchanges at each step, and `ranked_kick` those of one column, in less time. Which
-    of them comes lower depends on the dictionary. After a shake, the one goes on that came lower on
-    average between shakes, except every `TRIAL`-th time. `ranked_kick` needs the whole of G and a first
-    support that is not near-singular; without them, `kick` goes on.
-    """
-
-    def __init__(
-        self,
-        chain: _Chain,
-        workspace: Workspace,
-        state: NDArray[np.uint64],
-        levels: NDArray[np.float64],
-    ) -> None:
-        self.chain, self.workspace, self.state, self.levels = chain, workspace, state, levels
-        self.ranked = False  # which of the two kernels goes on
-        # how many stretches between shakes each has made, and the sum of the lowest energies there
-        self.n_stretches, self.total = {False: 0, True: 0}, {False: 0.0, True: 0.0}
-        problem = workspace.problem
-        self.has_choice = problem.gram_is_whole
-        self.ranking = empty_ranking(problem.n_columns if self.has_choice else 1, workspace.size)
-
-    def go_on(self, stop: int) -> None:
-        """Walk until ``stop`` kicks are made, or the floor is reached.
-
-        It ends nowhere else, so that as many kicks always lead to the same place.
-        """
-        at, levels = self.chain.at, self.levels
-        while at[KICKS] < stop and levels[BEST] > levels[FLOOR]:
-            stretches = at[STRETCHES]
-            if self.ranked:
-                self._go_on_ranked(stop)
-            else:
-                best, marks = self.chain.best, self.chain.marks
-                self.workspace.run(kick, self.state, stop, levels, best, marks, at)
-            if at[STRETCHES] > stretches and self.has_choice:
-                self.n_stretches[self.ranked] += 1
-                self.total[self.ranked] += levels[HERE]
-                self.ranked = self._is_ranked_next()
-
-    def _is_ranked_next(self) -> bool:
-        """Decide whether `ranked_kick` goes on after a shake."""
-        n, total = self.n_stretches, self.total
-        if self.workspace.is_near_singular:
-            return False
-        if n[True] == 0:
-            return True
-        better = bool(total[True] * n[False] < total[False] * n[True])
-        return better if sum(n.values()) % TRIAL else not better
-
-    def _go_on_ranked(self, stop: int) -> None:
-        """Walk with `ranked_kick`, until it returns; make the descent that it asks for."""
-        chain, levels, at = self.chain, self.levels, self.chain.at
-        walk = ranked_kick, self.state, stop, levels, chain.marks, at, self.ranking
-        self.workspace.run(*walk)
-        if at[PHASE] != DESCENDING:
-            return
-        self.workspace.descend()
-        at[MADE] += 1
-        at[RANKED], at[PHASE] = 0, WALKING
-        self.ranked = not self.workspace.is_near_singular
-        if self.workspace.unit_energy < levels[BEST]:
-            levels[BEST], chain.best = self.workspace.unit_energy, self.workspace.support
-        if levels[BEST] <= levels[FLOOR]:
-            at[KICKS] += 1  # the one that has begun, so that as many kicks lead here again
 
 
 @cache
