@@ -2,7 +2,8 @@
 
 Noise only, α = .5, ρ = .2: the paper's case without a planted signal. All tools run on the same
 instances and one thread, and get least squares on their k columns. Peers that are not installed are left
-out with a notice; ``pip install l0anneal[benchmark]`` brings them.
+out with a notice; ``pip install l0anneal[benchmark]`` brings them. Writes ``docs/beyond/frontier.json``
+and ``frontier.png``, unless other names are given.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from l0anneal import (
 )
 from origin import print_origin
 
+OUT = Path(__file__).parents[1] / "docs" / "beyond"
 LIMITS = (0.05, 0.1, 0.2, 0.4, 1.0, 2.0)
 OUR_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 PEER_COLORS = ("#D55E00", "#E69F00", "#F0E442", "#999999", "#000000")
@@ -174,15 +176,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--n", type=int, default=400)
     parser.add_argument("--instances", type=int, default=40)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--plot")
+    parser.add_argument("--data", type=Path, default=OUT / "frontier.json")
+    parser.add_argument("--plot", type=Path, default=OUT / "frontier.png")
     options = parser.parse_args()
     print_origin()
     table = measure(options.n, options.instances)
-    if options.data:
-        options.data.write_text(json.dumps(table), encoding="utf-8")
-    if options.plot:
-        draw(options.plot, table, options.n)
+    options.data.write_text(json.dumps(table), encoding="utf-8")
+    draw(options.plot, table, options.n)
 
 
 if __name__ == "__main__":
